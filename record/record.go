@@ -1,0 +1,105 @@
+// Package record holds the vocabulary of inquest: what a record is, how its
+// fields are named, and how OpenTelemetry data becomes records.
+//
+// A record is one log record, one span, one exemplar, one finding or one
+// verdict. It is flat: a time, a few stream fields that say who spoke, and
+// fields. Names of attributes are kept as the sender wrote them; names that
+// inquest adds are the constants of this package.
+package record
+
+// Field is one named value of a record. Names and values are valid UTF-8. A
+// field whose value is empty counts as absent.
+type Field struct {
+	Name  string
+	Value string
+}
+
+// Row is one record as the stores take it.
+type Row struct {
+	// Time is in nanoseconds since the Unix epoch: of a log record its
+	// timestamp, of a span its start.
+	Time int64
+	// Stream names who spoke. Rows with equal Stream are kept together on disk,
+	// so it holds what is constant for a process (see [StreamFields]) and never
+	// a request's own values. Sorted by name, no name twice.
+	Stream []Field
+	// Fields are the other fields, in no order; no name twice, none that is
+	// also in Stream.
+	Fields []Field
+}
+
+// Type tells the kinds of records apart. It is the stream field [FieldType].
+type Type string
+
+// The types of records.
+const (
+	TypeLog      Type = "log"
+	TypeSpan     Type = "span"
+	TypeExemplar Type = "exemplar"
+	TypeFinding  Type = "finding"
+	TypeVerdict  Type = "verdict"
+)
+
+// Names of fields that inquest gives. All other names are the sender's
+// attribute names, unchanged. Where a record's own attribute and its resource's
+// attribute have one name and different values, the record's keeps the name and
+// the resource's is stored as "resource.<name>".
+const (
+	// FieldTime is the record's time as LogsQL knows it.
+	FieldTime = "_time"
+	// FieldBody is a log record's body; LogsQL searches it when no field is named.
+	FieldBody = "_msg"
+	// FieldType is the record's [Type]; a stream field.
+	FieldType = "record.type"
+	// FieldSeq is the number of the journal entry that brought the record, in
+	// decimal. Every stored record has it.
+	FieldSeq = "journal.seq"
+
+	FieldTraceID      = "trace_id"       // 32 lower-case hexadecimal digits
+	FieldSpanID       = "span_id"        // 16 lower-case hexadecimal digits
+	FieldParentSpanID = "parent_span_id" // 16 digits; absent for a root
+	FieldTraceState   = "trace_state"
+	FieldFlags        = "flags" // decimal
+
+	FieldSeverity       = "severity"        // severity text as sent, else the name of the number
+	FieldSeverityNumber = "severity_number" // 1..24, decimal; absent when unspecified
+	FieldEventName      = "event_name"
+	FieldObservedTime   = "observed_time" // ns; only where it differs from the record's time by more than 1 s
+
+	FieldName          = "name"           // a span's name, an exemplar's metric name
+	FieldSpanKind      = "span_kind"      // server, client, producer, consumer, internal; absent when unspecified
+	FieldStatus        = "status"         // ok or error; absent when unset
+	FieldStatusMessage = "status_message" //
+	FieldDuration      = "duration_ns"    // end − start in ns, decimal; negative when the span ends before it starts
+	FieldEvents        = "events"         // JSON array: [{"time_ns":…,"name":…,"attributes":{…}}]
+	FieldLinks         = "links"          // JSON array: [{"trace_id":…,"span_id":…,"attributes":{…}}]
+	FieldScopeName     = "scope.name"
+	FieldScopeVersion  = "scope.version"
+	FieldValue         = "value"  // an exemplar's value
+	FieldLabels        = "labels" // an exemplar's series labels, JSON object
+
+	// FieldOverflow is a JSON object of the attributes beyond the limit on
+	// fields of one record. Nothing is lost, but they are not indexed.
+	FieldOverflow = "attributes_overflow"
+)
+
+// StreamFields are the resource attributes that make up [Row.Stream], after
+// [FieldType]. Each is bounded by the number of processes, not of requests.
+var StreamFields = []string{
+	"service.name",
+	"service.namespace",
+	"k8s.pod.name",
+	"k8s.node.name",
+	"host.name",
+	"service.instance.id",
+}
+
+// Limits of the stores on one record. A record over a limit is never cut
+// silently: extra attributes go to [FieldOverflow], and a record that is too
+// large as a whole is refused to its sender with the reason.
+const (
+	MaxFields    = 1000     // fields of one record, stream fields not counted
+	MaxNameSize  = 128      // bytes of a field's name
+	MaxRowSize   = 1 << 20  // bytes of all names and values of one record
+	MaxBatchSize = 64 << 20 // bytes of one request after decompression
+)
