@@ -38,6 +38,8 @@ const (
 	TypeExemplar Type = "exemplar"
 	TypeFinding  Type = "finding"
 	TypeVerdict  Type = "verdict"
+	// TypeDeadLetter is what could not be stored as it came, with the reason.
+	TypeDeadLetter Type = "deadletter"
 )
 
 // Names of fields that inquest gives. All other names are the sender's

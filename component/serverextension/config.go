@@ -1,0 +1,118 @@
+package serverextension
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/alecthomas/units"
+	"go.opentelemetry.io/collector/config/confighttp"
+	"go.opentelemetry.io/collector/config/confignet"
+	"go.opentelemetry.io/collector/config/configoptional"
+
+	"inquest/recorder"
+)
+
+// Config are the extension's settings.
+type Config struct {
+	// Path is the data folder. Default: ./data.
+	Path string `mapstructure:"path"`
+	// Retention is how long records and samples are kept. Default: 720h. What is
+	// older when it arrives is refused, so importing an old incident needs a
+	// longer one.
+	Retention time.Duration `mapstructure:"retention"`
+	// SyncInterval is the longest time between two checkpoints of the stores. It
+	// bounds the work after a crash, not what survives it. Default: 5s.
+	SyncInterval time.Duration `mapstructure:"sync_interval"`
+	// Disk bounds the use of the disk.
+	Disk DiskConfig `mapstructure:"disk"`
+	// API is the HTTP server of the query API; without it there is none.
+	// Default: localhost:4319.
+	API configoptional.Optional[confighttp.ServerConfig] `mapstructure:"api"`
+}
+
+// DiskConfig bounds the use of the disk. Sizes are like 512MiB or 20GiB; 0
+// means no bound.
+type DiskConfig struct {
+	// MinFree is the room left free; below it senders are told to retry.
+	// Default: 512MiB.
+	MinFree Size `mapstructure:"min_free"`
+	// MaxJournal bounds what is acknowledged and not yet in the stores. Default: 4GiB.
+	MaxJournal Size `mapstructure:"max_journal"`
+	// MaxRecords and MaxSamples bound the stores; the oldest data goes first.
+	// Defaults: 20GiB and 10GiB.
+	MaxRecords Size `mapstructure:"max_records"`
+	MaxSamples Size `mapstructure:"max_samples"`
+}
+
+// Size is a number of bytes, written as 512MiB or as a plain number.
+type Size int64
+
+// UnmarshalText reads a size.
+func (s *Size) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		var b units.Base2Bytes
+		b, err = units.ParseBase2Bytes(string(text))
+		n = int64(b)
+	}
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is not a size: write it like 512MiB or 20GiB", text)
+	}
+	*s = Size(n)
+	return nil
+}
+
+// MarshalText writes a size as [Size.UnmarshalText] reads it.
+func (s Size) MarshalText() ([]byte, error) {
+	return []byte(units.Base2Bytes(s).String()), nil
+}
+
+func defaultConfig() *Config {
+	d := recorder.DefaultConfig()
+	server := confighttp.NewDefaultServerConfig()
+	server.NetAddr = confignet.AddrConfig{Transport: confignet.TransportTypeTCP, Endpoint: defaultEndpoint}
+	return &Config{
+		Path:         d.Dir,
+		Retention:    d.Retention,
+		SyncInterval: d.SyncInterval,
+		Disk: DiskConfig{
+			MinFree:    Size(d.MinFreeBytes),
+			MaxJournal: Size(d.MaxJournalBytes),
+			MaxRecords: Size(d.MaxRecordBytes),
+			MaxSamples: Size(d.MaxSampleBytes),
+		},
+		API: configoptional.Some(server),
+	}
+}
+
+// Validate says what is wrong with the settings.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Path == "" {
+		errs = append(errs, errors.New("path is empty: name a folder for the data"))
+	}
+	if c.Retention < time.Hour {
+		errs = append(errs, fmt.Errorf("retention is %s: it must be at least 1h", c.Retention))
+	}
+	if c.SyncInterval < 100*time.Millisecond {
+		errs = append(errs, fmt.Errorf("sync_interval is %s: it must be at least 100ms", c.SyncInterval))
+	}
+	if c.Disk.MaxJournal != 0 && c.Disk.MaxJournal < 128<<20 {
+		errs = append(errs, errors.New("disk::max_journal must be at least 128MiB, room for two segments"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) recorderConfig() recorder.Config {
+	return recorder.Config{
+		Dir:             c.Path,
+		Retention:       c.Retention,
+		SyncInterval:    c.SyncInterval,
+		MaxRecordBytes:  int64(c.Disk.MaxRecords),
+		MaxSampleBytes:  int64(c.Disk.MaxSamples),
+		MaxJournalBytes: int64(c.Disk.MaxJournal),
+		MinFreeBytes:    int64(c.Disk.MinFree),
+	}
+}

@@ -1,0 +1,306 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"inquest/journal"
+	"inquest/record"
+	"inquest/store"
+)
+
+// applier carries entries from the journal to the stores, one after the other
+// in the journal's order, and lets go of the journal behind the checkpoint. It
+// is the only caller of Append, Missing and Sync of the stores.
+type applier struct {
+	r       *Recorder
+	log     *slog.Logger
+	records store.Records
+	samples store.Samples
+	conv    record.Converter
+
+	done    *watermark // entries that the stores hold, visible or not
+	flushed *watermark // entries that queries see
+	synced  *watermark // entries that the stores hold on disk
+
+	// Entries up to doubtful may be in the stores already, wholly or in part:
+	// they were acknowledged after the last checkpoint and before this start.
+	doubtful uint64
+	held     map[uint64]int // rows in the store by entry, for doubtful ones; nil when not known
+
+	reader     journal.Reader
+	readerNext uint64
+
+	unsynced int64 // payload bytes applied since the last sync
+	stalled  atomic.Bool
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+}
+
+func newApplier(r *Recorder, checkpoint, last uint64) *applier {
+	return &applier{
+		r: r, log: r.log,
+		records: r.opts.Records, samples: r.opts.Samples,
+		done: newWatermark(checkpoint), flushed: newWatermark(0), synced: newWatermark(checkpoint),
+		doubtful: last,
+	}
+}
+
+func (a *applier) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
+	a.wg.Go(func() { a.run(ctx) })
+}
+
+// stop ends the applier after a last checkpoint.
+func (a *applier) stop() {
+	a.cancel()
+	a.wg.Wait()
+	if err := a.checkpoint(context.Background()); err != nil {
+		a.log.Error("cannot write the last checkpoint; entries since the one before are applied again at the next start", "error", err)
+	}
+	if a.reader != nil {
+		a.reader.Close()
+	}
+}
+
+// healthy is false while the stores take nothing.
+func (a *applier) healthy() bool { return !a.stalled.Load() }
+
+// heldSeqs is offered by record stores that can count their rows by entry in
+// one query.
+type heldSeqs interface {
+	// HeldSeqs returns the number of rows by entry number, for numbers from
+	// upwards.
+	HeldSeqs(ctx context.Context, from uint64) (map[uint64]int, error)
+}
+
+func (a *applier) run(ctx context.Context) {
+	if h, ok := a.records.(heldSeqs); ok && a.doubtful > a.done.get() {
+		held, err := h.HeldSeqs(ctx, a.done.get()+1)
+		if err != nil {
+			a.log.Warn("cannot count rows by entry; each entry is compared row by row", "error", err)
+		} else {
+			a.held = held
+		}
+	}
+	lastSync := time.Now()
+	for ctx.Err() == nil {
+		due := lastSync.Add(a.r.opts.SyncInterval)
+		if a.unsynced > 0 && (a.unsynced >= a.r.opts.SyncBytes || !time.Now().Before(due)) {
+			if err := a.checkpoint(ctx); err != nil {
+				a.log.Error("cannot write a checkpoint; the journal is kept and it is tried again", "error", err)
+			}
+			lastSync = time.Now()
+			continue
+		}
+		b, err := a.next(ctx, due)
+		if err != nil || b == nil {
+			continue
+		}
+		if !a.applyUntilDone(ctx, b) {
+			return
+		}
+		a.unsynced += max(b.size, 1)
+		a.done.raise(b.seq)
+	}
+}
+
+// next returns the batch after the last one applied. It returns nil when a
+// checkpoint is due first.
+func (a *applier) next(ctx context.Context, due time.Time) (*batch, error) {
+	seq := a.done.get() + 1
+	if a.unsynced > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, due)
+		defer cancel()
+	}
+	b, err := a.r.queue.next(ctx, seq)
+	if err != nil || b != nil {
+		return b, err
+	}
+	return a.read(ctx, seq)
+}
+
+// read takes the first entry from seq on from the journal.
+func (a *applier) read(ctx context.Context, seq uint64) (*batch, error) {
+	if a.reader != nil && a.readerNext != seq {
+		a.reader.Close()
+		a.reader = nil
+	}
+	if a.reader == nil {
+		rd, err := a.r.opts.Journal.Read(seq)
+		if err != nil {
+			a.pause(ctx, "cannot read the journal", err)
+			return nil, err
+		}
+		a.reader = rd
+	}
+	e, err := a.reader.Next(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.reader.Close()
+			a.reader = nil
+			a.pause(ctx, "cannot read the journal", err)
+		}
+		return nil, err
+	}
+	a.readerNext = e.Seq + 1
+	if e.Seq > seq {
+		// The journal reported the damage when it set the range aside.
+		a.r.counts.lostEntries.Add(e.Seq - seq)
+		a.log.Error("journal entries are damaged and cannot be applied", "first", seq, "last", e.Seq-1)
+		a.r.queue.drop(e.Seq)
+	}
+	b := &batch{seq: e.Seq, received: e.Received, kind: e.Kind, size: int64(len(e.Payload))}
+	if err := b.decode(e.Payload); err != nil {
+		a.setAside(e, err)
+		a.done.raise(e.Seq)
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *batch) decode(payload []byte) (err error) {
+	switch b.kind {
+	case journal.KindLogs:
+		b.logs, err = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(payload)
+	case journal.KindTraces:
+		b.traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(payload)
+	case journal.KindMetrics:
+		b.metrics, err = (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(payload)
+	default:
+		err = fmt.Errorf("unknown kind %d: written by a newer inquest?", b.kind)
+	}
+	return err
+}
+
+// applyUntilDone applies b, again and again while the stores are unavailable.
+// It returns false only when ctx ended first.
+func (a *applier) applyUntilDone(ctx context.Context, b *batch) bool {
+	again := false
+	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
+		err := a.applyBatch(ctx, b, again)
+		if err == nil {
+			if a.stalled.Swap(false) {
+				a.log.Info("the stores take data again", "seq", b.seq)
+			}
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		if !errors.Is(err, store.ErrUnavailable) {
+			a.setAside(journal.Entry{Seq: b.seq, Received: b.received, Kind: b.kind, Payload: b.encode()}, err)
+			return true
+		}
+		again = true
+		if !a.stalled.Swap(true) {
+			a.log.Error("the stores take nothing; what is acknowledged stays in the journal", "seq", b.seq, "error", err)
+		}
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (b *batch) encode() []byte {
+	var payload []byte
+	switch b.kind {
+	case journal.KindLogs:
+		payload, _ = (&plog.ProtoMarshaler{}).MarshalLogs(b.logs)
+	case journal.KindTraces:
+		payload, _ = (&ptrace.ProtoMarshaler{}).MarshalTraces(b.traces)
+	case journal.KindMetrics:
+		payload, _ = (&pmetric.ProtoMarshaler{}).MarshalMetrics(b.metrics)
+	}
+	return payload
+}
+
+func (a *applier) applyBatch(ctx context.Context, b *batch, again bool) error {
+	var rows []record.Row
+	switch b.kind {
+	case journal.KindLogs:
+		rows = a.conv.Logs(b.logs, b.seq, b.received)
+	case journal.KindTraces:
+		rows = a.conv.Spans(b.traces, b.seq, b.received)
+	case journal.KindMetrics:
+		rejected, err := a.samples.AppendMetrics(ctx, b.metrics)
+		if err != nil {
+			return err
+		}
+		rows = a.conv.Exemplars(b.metrics, b.seq, b.received)
+		for _, rej := range rejected {
+			a.r.counts.deadPoints.Add(uint64(rej.Points))
+			rows = append(rows, deadLetter(b, rej))
+		}
+	}
+	return a.appendRows(ctx, store.Batch{Seq: b.seq, Rows: a.unexpired(rows)}, again)
+}
+
+func (a *applier) appendRows(ctx context.Context, b store.Batch, again bool) error {
+	if len(b.Rows) == 0 {
+		return nil
+	}
+	if again || b.Seq <= a.doubtful {
+		held, known := a.held[b.Seq], a.held != nil && !again
+		switch {
+		case known && held == len(b.Rows):
+			return nil
+		case known && held == 0:
+		default:
+			if again {
+				if err := a.records.Flush(ctx); err != nil {
+					return err
+				}
+			}
+			missing, err := a.records.Missing(ctx, b)
+			if err != nil {
+				return err
+			}
+			if len(missing) == 0 {
+				return nil
+			}
+			b.Rows = missing
+		}
+	}
+	return a.records.Append(ctx, b)
+}
+
+// unexpired drops rows that went past the retention between their admission and
+// now, as the store would do with them a moment later.
+func (a *applier) unexpired(rows []record.Row) []record.Row {
+	earliest, _ := a.records.Bounds()
+	limit := earliest.UnixNano()
+	kept := rows[:0]
+	for _, row := range rows {
+		if row.Time >= limit {
+			kept = append(kept, row)
+		}
+	}
+	a.r.counts.expired.Add(uint64(len(rows) - len(kept)))
+	return kept
+}
+
+// pause reports a failure and waits a little before the next try.
+func (a *applier) pause(ctx context.Context, what string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	a.log.Error(what, "error", err)
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+}

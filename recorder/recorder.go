@@ -1,0 +1,242 @@
+// Package recorder is the way of the data from a batch in memory to the
+// stores: what is admitted goes into the journal, the sender is answered once
+// the journal holds it on disk, and one applier carries it from the journal to
+// records and samples.
+//
+// A record is acknowledged when Logs, Traces or Metrics returns nil. From then
+// on it survives a kill of the process and loss of power, and it reaches the
+// stores exactly once.
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"inquest/admit"
+	"inquest/journal"
+	"inquest/journal/vfs"
+	"inquest/store"
+)
+
+// Options are the parts that a Recorder works with. It closes the journal and
+// the stores when it is closed.
+type Options struct {
+	Journal journal.Journal
+	Records store.Records
+	Samples store.Samples
+	// Dir holds the checkpoint and what could not be applied.
+	Dir string
+	// FS is the file system of Dir; the operating system's when nil.
+	FS vfs.FS
+	// SyncInterval is the longest time between two checkpoints while data
+	// comes in; 5 s when zero. A longer interval means more to re-apply after a
+	// crash, never a loss.
+	SyncInterval time.Duration
+	// SyncBytes forces a checkpoint after this much payload; 256 MiB when zero.
+	SyncBytes int64
+	// QueueBytes bounds the decoded batches kept in memory between journal and
+	// stores, in bytes of their encoded form; 32 MiB when zero. Beyond it the
+	// applier reads from the journal.
+	QueueBytes int64
+	Logger     *slog.Logger
+}
+
+func (o *Options) setDefaults() {
+	if o.FS == nil {
+		o.FS = vfs.OS{}
+	}
+	if o.SyncInterval == 0 {
+		o.SyncInterval = 5 * time.Second
+	}
+	if o.SyncBytes == 0 {
+		o.SyncBytes = 256 << 20
+	}
+	if o.QueueBytes == 0 {
+		o.QueueBytes = 32 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Recorder takes telemetry and keeps it. All methods may be called
+// concurrently.
+type Recorder struct {
+	opts   Options
+	log    *slog.Logger
+	queue  *queue
+	apply  *applier
+	counts counters
+	closed atomic.Bool
+}
+
+// New starts a recorder. Entries that the journal holds and the stores may not
+// hold are applied in the background; [Recorder.CatchUp] waits for it.
+func New(opts Options) (*Recorder, error) {
+	opts.setDefaults()
+	cp, err := readCheckpoint(opts.FS, opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	last := opts.Journal.Stats().Last
+	if cp > last {
+		// The stores are ahead of the journal only if its folder was removed or
+		// replaced by hand: numbers would be given twice, and exactness is lost.
+		return nil, fmt.Errorf("cannot start: the stores hold journal entry %d but the journal ends at %d: bring back the journal folder that belongs to %s, or move both away", cp, last, opts.Dir)
+	}
+	r := &Recorder{opts: opts, log: opts.Logger}
+	r.queue = newQueue(cp, last, opts.QueueBytes)
+	r.apply = newApplier(r, cp, last)
+	r.apply.start()
+	return r, nil
+}
+
+// Logs records a batch of log records. When it returns nil, all of them are
+// durable, except those that the [admit.Report] of ctx lists as rejected. It
+// takes ownership of ld. Errors are [journal.ErrFull] and
+// [journal.ErrClosed], after which the sender should retry, and
+// [journal.ErrTooLarge].
+func (r *Recorder) Logs(ctx context.Context, ld plog.Logs) error {
+	received := time.Now().UnixNano()
+	total := ld.LogRecordCount()
+	kept := admit.Logs(ld, r.bounds(r.opts.Records), received, admit.ReportFrom(ctx))
+	r.counts.rejectedLogs.Add(uint64(total - kept))
+	if kept == 0 {
+		return nil
+	}
+	payload, err := (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+	if err != nil {
+		return fmt.Errorf("cannot encode logs: %w", err)
+	}
+	if err := r.append(ctx, &batch{kind: journal.KindLogs, received: received, logs: ld}, payload); err != nil {
+		return err
+	}
+	r.counts.acceptedLogs.Add(uint64(kept))
+	return nil
+}
+
+// Traces records a batch of spans, as [Recorder.Logs] does.
+func (r *Recorder) Traces(ctx context.Context, td ptrace.Traces) error {
+	received := time.Now().UnixNano()
+	total := td.SpanCount()
+	kept := admit.Spans(td, r.bounds(r.opts.Records), received, admit.ReportFrom(ctx))
+	r.counts.rejectedSpans.Add(uint64(total - kept))
+	if kept == 0 {
+		return nil
+	}
+	payload, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		return fmt.Errorf("cannot encode spans: %w", err)
+	}
+	if err := r.append(ctx, &batch{kind: journal.KindTraces, received: received, traces: td}, payload); err != nil {
+		return err
+	}
+	r.counts.acceptedSpans.Add(uint64(kept))
+	return nil
+}
+
+// Metrics records a batch of metric points and their exemplars, as
+// [Recorder.Logs] does.
+func (r *Recorder) Metrics(ctx context.Context, md pmetric.Metrics) error {
+	received := time.Now().UnixNano()
+	total := md.DataPointCount()
+	kept := admit.Metrics(md, r.bounds(r.opts.Samples), received, admit.ReportFrom(ctx))
+	r.counts.rejectedPoints.Add(uint64(total - kept))
+	if kept == 0 {
+		return nil
+	}
+	payload, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+	if err != nil {
+		return fmt.Errorf("cannot encode metrics: %w", err)
+	}
+	if err := r.append(ctx, &batch{kind: journal.KindMetrics, received: received, metrics: md}, payload); err != nil {
+		return err
+	}
+	r.counts.acceptedPoints.Add(uint64(kept))
+	return nil
+}
+
+func (r *Recorder) bounds(s interface {
+	Bounds() (earliest, latest time.Time)
+}) admit.Bounds {
+	earliest, latest := s.Bounds()
+	return admit.Bounds{Earliest: earliest, Latest: latest}
+}
+
+func (r *Recorder) append(ctx context.Context, b *batch, payload []byte) error {
+	if r.closed.Load() {
+		return fmt.Errorf("cannot record: %w", journal.ErrClosed)
+	}
+	b.size = int64(len(payload))
+	if r.apply.healthy() {
+		r.queue.waitRoom(ctx, maxThrottle)
+	}
+	r.queue.begin()
+	defer r.queue.end()
+	seq, err := r.opts.Journal.Append(ctx, b.kind, b.received, payload)
+	if err != nil {
+		r.counts.refusedBatches.Add(1)
+		// When ctx ended first the entry may be durable all the same.
+		r.queue.raise(r.opts.Journal.Stats().Last)
+		return fmt.Errorf("cannot record: %w", err)
+	}
+	b.seq = seq
+	r.queue.push(b)
+	return nil
+}
+
+// maxThrottle is how long a sender is held back to let the applier catch up.
+// It keeps the stores close behind the journal without blocking anyone when
+// they cannot follow.
+const maxThrottle = time.Second
+
+// CatchUp returns nil when all that was acknowledged before the call is visible
+// to queries, or the error of ctx.
+func (r *Recorder) CatchUp(ctx context.Context) error {
+	target := r.queue.head()
+	if err := r.apply.done.wait(ctx, target); err != nil {
+		return fmt.Errorf("the stores are %d batches behind: %w", target-min(target, r.apply.done.get()), err)
+	}
+	if r.apply.flushed.get() >= target {
+		return nil
+	}
+	done := r.apply.done.get()
+	if err := r.opts.Records.Flush(ctx); err != nil {
+		return fmt.Errorf("cannot make records visible: %w", err)
+	}
+	r.apply.flushed.raise(done)
+	return nil
+}
+
+// Records and Samples are the stores, for queries. What was acknowledged is
+// visible there after [Recorder.CatchUp].
+func (r *Recorder) Records() store.RecordReader { return r.opts.Records }
+
+// Samples is the store of metric points, for queries.
+func (r *Recorder) Samples() store.SampleReader { return r.opts.Samples }
+
+// Close applies what ctx leaves time for, syncs the stores and closes them.
+// What was not applied stays in the journal and is applied at the next start.
+func (r *Recorder) Close(ctx context.Context) error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	waitErr := r.apply.done.wait(ctx, r.queue.head())
+	if waitErr != nil {
+		r.log.Warn("closing before the stores caught up; the rest is applied at the next start", "behind", r.queue.head()-r.apply.done.get())
+	}
+	r.apply.stop()
+	return errors.Join(
+		r.opts.Records.Close(),
+		r.opts.Samples.Close(),
+		r.opts.Journal.Close(),
+	)
+}
