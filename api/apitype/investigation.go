@@ -1,0 +1,40 @@
+package apitype
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// States of a verdict.
+const (
+	StateConfirmed    = "confirmed"
+	StateSuspected    = "suspected"
+	StateInconclusive = "inconclusive"
+)
+
+// InvestigationRequest asks what broke between From and To. Times are as
+// [ParseTime] reads them.
+type InvestigationRequest struct {
+	// From is the start of the window; 1 h before To when empty.
+	From string `json:"from,omitempty"`
+	// To is the end of the window; now when empty.
+	To string `json:"to,omitempty"`
+	// Symptom is what was noticed: words, a service, or a PromQL expression.
+	Symptom string `json:"symptom,omitempty"`
+	// Service narrows the question to what a service suffers from.
+	Service string `json:"service,omitempty"`
+}
+
+// Investigation is a verdict with what is needed to find it again.
+type Investigation struct {
+	ID      string    `json:"id"`
+	State   string    `json:"state"`
+	Created time.Time `json:"created"`
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Symptom string    `json:"symptom,omitempty"`
+	// Cause is the verdict's cause in one line; empty when inconclusive.
+	Cause string `json:"cause"`
+	// Verdict is the whole verdict. It is left out of lists.
+	Verdict json.RawMessage `json:"verdict,omitempty"`
+}
