@@ -19,10 +19,12 @@ type InvestigationRequest struct {
 	From string `json:"from,omitempty"`
 	// To is the end of the window; now when empty.
 	To string `json:"to,omitempty"`
-	// Symptom is what was noticed: words, a service, or a PromQL expression.
+	// Symptom is what was noticed, in words.
 	Symptom string `json:"symptom,omitempty"`
-	// Service narrows the question to what a service suffers from.
-	Service string `json:"service,omitempty"`
+	// Service, Operation and Metric say where it was noticed.
+	Service   string `json:"service,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	Metric    string `json:"metric,omitempty"`
 }
 
 // Investigation is a verdict with what is needed to find it again.
