@@ -28,6 +28,18 @@ type Row struct {
 	Fields []Field
 }
 
+// Size returns the bytes of all names and values, as [MaxRowSize] counts them.
+func (r Row) Size() int {
+	n := 0
+	for _, f := range r.Stream {
+		n += len(f.Name) + len(f.Value)
+	}
+	for _, f := range r.Fields {
+		n += len(f.Name) + len(f.Value)
+	}
+	return n
+}
+
 // Type tells the kinds of records apart. It is the stream field [FieldType].
 type Type string
 
@@ -43,14 +55,29 @@ const (
 )
 
 // Names of fields that inquest gives. All other names are the sender's
-// attribute names, unchanged. Where a record's own attribute and its resource's
-// attribute have one name and different values, the record's keeps the name and
-// the resource's is stored as "resource.<name>".
+// attribute names, unchanged, except where two would meet:
+//
+//   - Where a record's own attribute and its resource's attribute have one name
+//     and different values, the record's keeps the name and the resource's is
+//     stored as "resource.<name>".
+//   - [StreamFields] always hold the resource's values. A record's own attribute
+//     with such a name and a different value is stored as "attribute.<name>".
+//   - A record's attribute with a name of this list, or with none, is stored as
+//     "attribute.<name>", a resource's as "resource.<name>".
+//   - Attributes of a scope are stored as "scope.attribute.<name>".
+//
+// A prefix is put again where the prefixed name is taken too, so that nothing
+// is overwritten. Of two attributes in one list with one name the last counts.
+// Values that are maps or lists are stored as JSON with sorted keys, bytes in
+// base64. What is not UTF-8 is replaced by U+FFFD.
 const (
 	// FieldTime is the record's time as LogsQL knows it.
 	FieldTime = "_time"
 	// FieldBody is a log record's body; LogsQL searches it when no field is named.
 	FieldBody = "_msg"
+	// FieldStream and FieldStreamID are made by the store of [Row.Stream].
+	FieldStream   = "_stream"
+	FieldStreamID = "_stream_id"
 	// FieldType is the record's [Type]; a stream field.
 	FieldType = "record.type"
 	// FieldSeq is the number of the journal entry that brought the record, in
@@ -78,15 +105,22 @@ const (
 	FieldScopeName     = "scope.name"
 	FieldScopeVersion  = "scope.version"
 	FieldValue         = "value"  // an exemplar's value
-	FieldLabels        = "labels" // an exemplar's series labels, JSON object
+	FieldLabels        = "labels" // an exemplar's series labels, JSON object of strings
 
-	// FieldOverflow is a JSON object of the attributes beyond the limit on
-	// fields of one record. Nothing is lost, but they are not indexed.
+	// What the sender's SDK left out, as it says itself; absent when nothing.
+	FieldDroppedAttributes = "dropped_attributes_count"
+	FieldDroppedEvents     = "dropped_events_count"
+	FieldDroppedLinks      = "dropped_links_count"
+
+	// FieldOverflow is a JSON object of strings: the attributes beyond the limit
+	// on fields of one record and those with names above the limit. Nothing is
+	// lost, but they are not indexed.
 	FieldOverflow = "attributes_overflow"
 )
 
 // StreamFields are the resource attributes that make up [Row.Stream], after
-// [FieldType]. Each is bounded by the number of processes, not of requests.
+// [FieldType]. Each is bounded by the number of processes, not of requests. A
+// value above 1 KiB is an ordinary field instead.
 var StreamFields = []string{
 	"service.name",
 	"service.namespace",
