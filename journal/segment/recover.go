@@ -90,7 +90,7 @@ func (l *Log) recoverSegment(s *segmentState, limit uint64) error {
 	if s.file <= headerSize {
 		s.size = s.file
 		if limit == noLimit {
-			return l.mend(s, s.file, s.file)
+			return l.mend(s, 0, s.file)
 		}
 		return nil
 	}
@@ -117,10 +117,12 @@ func (l *Log) recoverSegment(s *segmentState, limit uint64) error {
 		default:
 			tail = tailVoid
 		}
-		if tail == tailDamaged {
-			// For people to mend; readers do not go there.
-			s.size, s.last = sc.off, sc.next-1
-			return nil
+		if tail == tailDamaged && limit == noLimit {
+			// The file is left as it is, for people to mend; readers do not go there.
+			// As many numbers count as used as the lost bytes may have held.
+			s.size = sc.off
+			s.last = sc.next - 1 + uint64((sc.win.end-sc.off)/recordHeaderSize)
+			return l.mend(s, group, s.file)
 		}
 	}
 	s.size, s.last = sc.off, sc.next-1
@@ -224,7 +226,7 @@ func (l *Log) mend(s *segmentState, group, end int64) error {
 			s.file = end
 		}
 	}
-	if err := rewrite(f, group, end); err != nil {
+	if err := rewrite(f, group, s.size); err != nil {
 		if !vfs.IsNoSpace(err) {
 			return err
 		}

@@ -75,7 +75,7 @@ func (m *Mem) applyPart(rng *rand.Rand, content []byte, c fileChange) []byte {
 		return content
 	case 3:
 		cut := int64(rng.IntN(len(c.data) + 1))
-		if rng.IntN(2) == 0 && c.off+cut > 0 { // the cut lies on a sector's boundary, or the page was written while it was being filled
+		if rng.IntN(2) == 0 { // at a sector's boundary; else a device that tears sectors
 			cut = max(0, (c.off+cut)/sector*sector-c.off)
 		}
 		return fileChange{off: c.off, data: c.data[:cut:cut]}.orNothing(content)
