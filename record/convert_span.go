@@ -128,10 +128,3 @@ func (c *Converter) links(links ptrace.SpanLinkSlice) string {
 	t.scratch = append(b, ']')
 	return t.take(t.scratch)
 }
-
-func appendHex(dst, id []byte) []byte {
-	for _, b := range id {
-		dst = append(dst, hexDigits[b>>4], hexDigits[b&15])
-	}
-	return dst
-}

@@ -79,16 +79,22 @@ const hexDigits = "0123456789abcdef"
 
 // id returns the hexadecimal digits of an id; one of zeros is absent.
 func (t *texts) id(id []byte) string {
-	var any byte
-	t.scratch = t.scratch[:0]
+	var bits byte
 	for _, b := range id {
-		any |= b
-		t.scratch = append(t.scratch, hexDigits[b>>4], hexDigits[b&15])
+		bits |= b
 	}
-	if any == 0 {
+	if bits == 0 {
 		return ""
 	}
+	t.scratch = appendHex(t.scratch[:0], id)
 	return t.take(t.scratch)
+}
+
+func appendHex(dst, id []byte) []byte {
+	for _, b := range id {
+		dst = append(dst, hexDigits[b>>4], hexDigits[b&15])
+	}
+	return dst
 }
 
 // appendJSON appends a value as JSON. Keys are sorted and unique, so that equal
