@@ -36,6 +36,7 @@ func (l *Log) recover() error {
 		l.segs = append(l.segs, s)
 	}
 	slices.SortStableFunc(l.segs, func(a, b *segmentState) int { return cmp.Compare(a.id, b.id) })
+	l.dropEmpty()
 	limit := uint64(noLimit)
 	for i := len(l.segs) - 1; i >= 0; i-- {
 		s := l.segs[i]
@@ -54,6 +55,18 @@ func (l *Log) recover() error {
 	}
 	l.reportHoles()
 	return nil
+}
+
+// dropEmpty removes files at the journal's beginning that never got an entry: a
+// disk that failed kept us from removing them at once. What followed them may
+// have been let go of, and then they would look like a loss.
+func (l *Log) dropEmpty() {
+	for len(l.segs) > 1 && l.segs[0].file <= headerSize {
+		if err := l.fs.Remove(l.segs[0].path); err != nil {
+			l.opts.Logger.Warn("cannot remove an empty segment", "segment", l.segs[0].path, "error", err)
+		}
+		l.segs = l.segs[1:]
+	}
 }
 
 // identify reads a segment's header, which wins over the name.
