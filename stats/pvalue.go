@@ -176,3 +176,19 @@ func Any(p float64, m int) float64 {
 	}
 	return clampP(-math.Expm1(float64(m) * math.Log1p(-math.Min(p, 1-1e-15))))
 }
+
+// MedianRate returns the median of the slices' rates, each weighted by its
+// trials; NaN without trials.
+func MedianRate(slices []Share) float64 {
+	var rates, weights []float64
+	for _, s := range slices {
+		if s.N > 0 {
+			rates = append(rates, s.K/s.N)
+			weights = append(weights, s.N)
+		}
+	}
+	if len(rates) == 0 {
+		return math.NaN()
+	}
+	return weightedQuantile(rates, weights, 0.5)
+}
