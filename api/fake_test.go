@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/VictoriaMetrics/VictoriaLogs/lib/logstorage"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 
@@ -20,7 +21,7 @@ import (
 
 // fakeRecords answers queries that contain a text with the rows that belong to
 // it. It stands for a store where a test needs what a real one cannot be made
-// to do: fail, wait, break off.
+// to do: fail, wait, break off. Queries must be LogsQL all the same.
 type fakeRecords struct {
 	mu      sync.Mutex
 	asked   []store.RecordQuery
@@ -35,6 +36,9 @@ type fakeAnswer struct {
 }
 
 func (f *fakeRecords) QueryRecords(ctx context.Context, q store.RecordQuery, fn func([]record.Field) error) error {
+	if _, err := logstorage.ParseQuery(q.LogsQL); err != nil {
+		return fmt.Errorf("%q: %w: %w", q.LogsQL, store.ErrQuery, err)
+	}
 	f.mu.Lock()
 	f.asked = append(f.asked, q)
 	f.mu.Unlock()

@@ -150,6 +150,9 @@ func (s *server) investigationRequest(r *http.Request) (InvestigationRequest, er
 	if err == nil && dec.More() {
 		err = errors.New("something follows the JSON object")
 	}
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return req, err
+	}
 	if err != nil {
 		return req, badRequest("send a JSON object with from, to, symptom, service, operation and metric", "cannot read the request: %w", err)
 	}
