@@ -50,13 +50,15 @@ func (r *Report) Reject(n int, reason string) {
 }
 
 // Warn notes something about a record that was kept.
-func (r *Report) Warn(msg string) {
-	if r == nil {
+func (r *Report) Warn(msg string) { r.warn(1, msg) }
+
+func (r *Report) warn(n int, msg string) {
+	if r == nil || n <= 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	add(&r.warnings, msg, 1)
+	add(&r.warnings, msg, n)
 }
 
 func add(counts *map[string]int, text string, n int) {
@@ -90,7 +92,7 @@ func (r *Report) Message() string {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	parts := append(lines(r.reasons, "rejected"), lines(r.warnings, "kept")...)
+	parts := append(lines(r.reasons, "rejected"), lines(r.warnings, "noted")...)
 	text := strings.Join(parts, "; ")
 	if len(text) > maxMessage {
 		text = strings.ToValidUTF8(text[:maxMessage-3], "") + "..."

@@ -1,0 +1,50 @@
+package admit
+
+import (
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"inquest/record"
+)
+
+// Logs removes from ld the log records that cannot be stored, and scopes and
+// resources without any. It returns how many are left. received is when the
+// batch arrived, in ns. Reasons go to rep, which may be nil. The other records
+// stay as they are, in their order.
+func Logs(ld plog.Logs, b Bounds, received int64, rep *Report) (kept int) {
+	var a admission
+	a.begin("log record", b, received, rep)
+	ld.ResourceLogs().RemoveIf(func(rl plog.ResourceLogs) bool {
+		var res extent
+		res.attributes(rl.Resource().Attributes())
+		rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool {
+			sh := sharedOf(res, rl.Resource(), sl.Scope())
+			if a.refusesAll(&sh, sl.LogRecords().Len()) {
+				return true
+			}
+			sl.LogRecords().RemoveIf(func(lr plog.LogRecord) bool { return !a.log(lr, &sh) })
+			kept += sl.LogRecords().Len()
+			return sl.LogRecords().Len() == 0
+		})
+		return rl.ScopeLogs().Len() == 0
+	})
+	a.end()
+	return kept
+}
+
+func (a *admission) log(lr plog.LogRecord, sh *shared) bool {
+	if !a.inTime(record.LogTime(lr, a.received)) {
+		return false
+	}
+	var own extent
+	own.attributes(lr.Attributes())
+	own.value(lr.Body(), 0)
+	own.text(lr.SeverityText())
+	own.text(lr.EventName())
+	if !a.fits(&own, sh, func(with *shared) int { return logSize(lr, with) }) {
+		return false
+	}
+	if n := own.count + sh.count; n > record.MaxAttributes {
+		a.manyAttributes(n)
+	}
+	return true
+}

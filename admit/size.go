@@ -1,0 +1,146 @@
+package admit
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"inquest/record"
+)
+
+// Upper bounds of what a part of a record takes in its row. They are cheap and
+// coarse: text grows at most sixfold when it is escaped as JSON, a number is
+// written with at most 32 digits, a field may get a prefix. Only a record that
+// could be too large by them is measured.
+const (
+	textGrowth  = 6
+	numberBound = 32
+	fieldBound  = 40
+	rowBound    = 1024 // fields that inquest adds
+)
+
+// extent is an upper bound of the size of a part, with what else was seen there.
+type extent struct {
+	size  int
+	count int  // attributes
+	deep  bool // some value is nested deeper than [MaxDepth]
+}
+
+func (e *extent) text(s string) { e.size += textGrowth * len(s) }
+
+func (e *extent) attributes(m pcommon.Map) {
+	e.count += m.Len()
+	for name, v := range m.All() {
+		e.size += textGrowth*len(name) + fieldBound
+		e.value(v, 0)
+	}
+}
+
+func (e *extent) value(v pcommon.Value, depth int) {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		e.size += textGrowth * len(v.Str())
+	case pcommon.ValueTypeMap, pcommon.ValueTypeSlice:
+		e.nested(v, depth+1)
+	case pcommon.ValueTypeBytes:
+		e.size += 2*v.Bytes().Len() + fieldBound
+	default:
+		e.size += numberBound
+	}
+}
+
+func (e *extent) nested(v pcommon.Value, depth int) {
+	if depth > MaxDepth {
+		e.deep = true
+		return
+	}
+	e.size += 2
+	if v.Type() == pcommon.ValueTypeMap {
+		for name, v := range v.Map().All() {
+			e.size += textGrowth*len(name) + 4
+			e.value(v, depth)
+		}
+		return
+	}
+	for _, v := range v.Slice().All() {
+		e.size++
+		e.value(v, depth)
+	}
+}
+
+// shared is what all records of one scope have in common. Its size is exact
+// where it is not small.
+type shared struct {
+	extent
+	resource pcommon.Resource
+	scope    pcommon.InstrumentationScope
+}
+
+// smallBound is a bound on size below which measuring is not worth while.
+const smallBound = record.MaxRowSize / 8
+
+func sharedOf(res extent, resource pcommon.Resource, scope pcommon.InstrumentationScope) shared {
+	s := shared{extent: res, resource: resource, scope: scope}
+	s.size += rowBound
+	s.text(scope.Name())
+	s.text(scope.Version())
+	s.attributes(scope.Attributes())
+	if s.size > smallBound && !s.deep {
+		s.size = logSize(plog.NewLogRecord(), &s)
+	}
+	return s
+}
+
+// logSize measures the row of a log record; with is nil for the row that it
+// makes without its resource and scope.
+func logSize(lr plog.LogRecord, with *shared) int {
+	ld := plog.NewLogs()
+	rl := ld.ResourceLogs().AppendEmpty()
+	sl := rl.ScopeLogs().AppendEmpty()
+	if with != nil {
+		with.resource.CopyTo(rl.Resource())
+		with.scope.CopyTo(sl.Scope())
+	}
+	lr.CopyTo(sl.LogRecords().AppendEmpty())
+	return new(record.Converter).Logs(ld, 1, 0)[0].Size()
+}
+
+// fits tells whether a record can be stored, going by its size and the depth of
+// its values, and rejects it otherwise. measure returns the size of its row,
+// with nil without its resource and scope.
+func (a *admission) fits(own *extent, sh *shared, measure func(with *shared) int) bool {
+	if own.deep {
+		a.deep(1, "its attributes or body")
+		return false
+	}
+	if sh.size+own.size <= record.MaxRowSize {
+		return true
+	}
+	var size int
+	if own.count+sh.count > record.MaxAttributes {
+		// What goes to the overflow depends on both.
+		size = measure(sh)
+	} else {
+		size = sh.size + measure(nil)
+	}
+	if size > record.MaxRowSize {
+		a.large(1, size)
+		return false
+	}
+	return true
+}
+
+// refusesAll tells whether what the records of a scope have in common keeps
+// all n of them from being stored, and rejects them if so.
+func (a *admission) refusesAll(sh *shared, n int) bool {
+	switch {
+	case n == 0:
+		return true
+	case sh.deep:
+		a.deep(n, "the attributes of its resource or scope")
+		return true
+	case sh.size > record.MaxRowSize:
+		a.large(n, sh.size)
+		return true
+	}
+	return false
+}
