@@ -1,0 +1,252 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/VictoriaLogs/lib/logstorage"
+
+	"inquest/store"
+)
+
+// RecordsOptions are the settings of [OpenRecords]. The zero value of each but
+// Dir gives its default.
+type RecordsOptions struct {
+	// Dir is the folder that holds the records. It is made when missing.
+	Dir string
+	// Retention is how long records are kept, by their time. Records that are
+	// older cannot be appended, so importing an old incident needs a longer one.
+	// Default 30 days, at least one day.
+	Retention time.Duration
+	// FutureRetention is how far ahead of now a record's time may be. Default
+	// two days, at least one day.
+	FutureRetention time.Duration
+	// MaxDiskBytes is the size above which the oldest days are deleted. The last
+	// two days are kept always. Default 0: no limit.
+	MaxDiskBytes int64
+	// MinFreeBytes is the free space below which Append refuses. Default
+	// [DefaultMinFreeBytes]; negative: none.
+	MinFreeBytes int64
+	// MemoryBytes bounds caches and query state of all record stores of the
+	// process; the first store that is opened sets it. Default
+	// [DefaultMemoryBytes].
+	MemoryBytes int64
+	// MaxQueries is how many queries run at once; more wait. Default: four times
+	// the number of processors, at least 8.
+	MaxQueries int
+	// FreeBytes replaces the system's answer about free space.
+	FreeBytes FreeBytes
+	// Logger gets the library's warnings. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+const day = 24 * time.Hour
+
+func (o RecordsOptions) withDefaults() RecordsOptions {
+	if o.Retention == 0 {
+		o.Retention = 30 * day
+	}
+	if o.FutureRetention == 0 {
+		o.FutureRetention = 2 * day
+	}
+	o.Retention = max(o.Retention, day)
+	o.FutureRetention = max(o.FutureRetention, day)
+	if o.MemoryBytes <= 0 {
+		o.MemoryBytes = DefaultMemoryBytes
+	}
+	if o.MaxQueries <= 0 {
+		o.MaxQueries = max(4*runtime.GOMAXPROCS(0), 8)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Records is a [store.Records] on VictoriaLogs' storage library.
+type Records struct {
+	opts    RecordsOptions
+	guard   diskGuard
+	storage *logstorage.Storage
+
+	// queries holds a token for each running query.
+	queries chan struct{}
+	// use is held for reading by every call, for writing by Close.
+	use     sync.RWMutex
+	closed  bool
+	closing context.Context
+	stop    context.CancelFunc
+
+	// floor is the earliest time that is not in a day deleted for its size, in
+	// ns; days are those that this store has or had.
+	floorMu sync.Mutex
+	floor   int64
+	days    map[int64]struct{}
+
+	app appender
+}
+
+var _ store.Records = (*Records)(nil)
+
+var errClosed = errors.New("store is closed")
+
+// OpenRecords opens the records in o.Dir, or makes them. Only one process can
+// have a folder open.
+func OpenRecords(o RecordsOptions) (_ *Records, err error) {
+	o = o.withDefaults()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot open records: %w", err)
+		}
+	}()
+	if err := prepareDir(o.Dir); err != nil {
+		return nil, err
+	}
+	if err := setupLogstorage(o.Logger, o.MemoryBytes); err != nil {
+		return nil, err
+	}
+	// A folder of its own: logstorage wants to make it by itself.
+	dir := filepath.Join(o.Dir, "logstorage")
+	if _, err := os.Stat(dir); err == nil {
+		if err := probeLock(filepath.Join(dir, "flock.lock")); err != nil {
+			return nil, err
+		}
+	}
+	r := &Records{
+		opts:    o,
+		guard:   newDiskGuard(o.Dir, o.MinFreeBytes, o.FreeBytes),
+		queries: make(chan struct{}, o.MaxQueries),
+		days:    map[int64]struct{}{},
+	}
+	if err := r.guard.mayFlush(); err != nil {
+		return nil, err
+	}
+	if err := r.openStorage(dir); err != nil {
+		return nil, err
+	}
+	r.closing, r.stop = context.WithCancel(context.Background())
+	r.app.init()
+	r.watchDays()
+	return r, nil
+}
+
+func (r *Records) openStorage(dir string) (err error) {
+	// The library panics on what it cannot read.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	r.storage = logstorage.MustOpenStorage(dir, &logstorage.StorageConfig{
+		Retention:              r.opts.Retention,
+		FutureRetention:        r.opts.FutureRetention,
+		MaxDiskSpaceUsageBytes: r.opts.MaxDiskBytes,
+		FlushInterval:          flushInterval,
+	})
+	// Left over when a Sync was cut off by a crash.
+	r.storage.MustDeleteStalePartitionSnapshots(0)
+	return nil
+}
+
+// enter marks the start of a call; leave must be called at its end.
+func (r *Records) enter() (leave func(), err error) {
+	r.use.RLock()
+	if r.closed {
+		r.use.RUnlock()
+		return nil, errClosed
+	}
+	return r.use.RUnlock, nil
+}
+
+// Bounds implements [store.Records]. The earliest time is a minute inside the
+// retention, so that a row does not expire between the check and Append.
+func (r *Records) Bounds() (earliest, latest time.Time) {
+	lo, hi := r.bounds(time.Now(), time.Minute)
+	return time.Unix(0, lo), time.Unix(0, hi)
+}
+
+func (r *Records) bounds(now time.Time, slack time.Duration) (lo, hi int64) {
+	lo = now.Add(slack - r.opts.Retention).UnixNano()
+	hi = now.Add(r.opts.FutureRetention - slack).UnixNano()
+	r.floorMu.Lock()
+	defer r.floorMu.Unlock()
+	// Days are counted from the epoch; the library mixes up those before it.
+	return max(lo, r.floor, 0), hi
+}
+
+// watchDays notices days that were deleted for their size: the library takes no
+// rows for them any more, and drops them silently.
+func (r *Records) watchDays() {
+	names := r.storage.PartitionList()
+	now := make(map[int64]struct{}, len(names))
+	for _, name := range names {
+		if t, err := time.Parse(partitionFormat, name); err == nil {
+			now[t.UnixNano()] = struct{}{}
+		}
+	}
+	r.floorMu.Lock()
+	defer r.floorMu.Unlock()
+	for d := range r.days {
+		if _, ok := now[d]; !ok {
+			r.floor = max(r.floor, d+int64(day))
+		}
+	}
+	r.days = now
+}
+
+// partitionFormat is how the library names the folder of a day.
+const partitionFormat = "20060102"
+
+// Stats implements [store.Records]. Rows appended in the last second may not be
+// counted.
+func (r *Records) Stats() store.RecordStats {
+	leave, err := r.enter()
+	if err != nil {
+		return store.RecordStats{}
+	}
+	defer leave()
+	s := r.stats()
+	out := store.RecordStats{
+		Rows:      s.RowsCount() + s.PendingRows,
+		DiskBytes: s.CompressedSmallPartSize + s.CompressedBigPartSize + s.IndexdbSizeBytes,
+	}
+	if s.MinTimestamp != math.MinInt64 && s.MinTimestamp != math.MaxInt64 {
+		out.Earliest = time.Unix(0, s.MinTimestamp)
+	}
+	if s.MaxTimestamp != math.MinInt64 && s.MaxTimestamp != math.MaxInt64 {
+		out.Latest = time.Unix(0, s.MaxTimestamp)
+	}
+	return out
+}
+
+func (r *Records) stats() *logstorage.StorageStats {
+	var s logstorage.StorageStats
+	r.storage.UpdateStats(&s)
+	return &s
+}
+
+// Close implements [store.Records]. It ends running queries.
+func (r *Records) Close() error {
+	r.stop()
+	r.use.Lock()
+	defer r.use.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	// Closing writes out what is in memory, and panics where it cannot.
+	err := r.guard.mayFlush()
+	if err != nil {
+		return fmt.Errorf("cannot close records: what was not synced is not written: %w", err)
+	}
+	r.storage.MustClose()
+	return nil
+}

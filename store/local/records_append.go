@@ -1,0 +1,201 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	"github.com/VictoriaMetrics/VictoriaLogs/lib/logstorage"
+
+	"inquest/record"
+	"inquest/store"
+)
+
+// Limits of the library, which drops rows beyond them and only logs it.
+const (
+	maxRowFields  = 2000
+	maxRowBytes   = 2<<20 - 1<<10 // as JSON, less its frame
+	perFieldBytes = 6             // quotes, colon and comma
+	// maxStreamBytes keeps a stream's description below the index's limit on one
+	// item (64 KiB). Fields beyond it are stored, but do not make the stream.
+	maxStreamBytes = 16 << 10
+)
+
+// appender is the state of Append, Missing and Sync, which one goroutine calls.
+type appender struct {
+	rows   *logstorage.LogRows
+	fields []logstorage.Field
+	// unsynced are the days, in ns, with rows that may be in memory only.
+	unsynced map[int64]struct{}
+	// streams are those known to be in the index, by day.
+	seed     maphash.Seed
+	streams  map[uint64]struct{}
+	newIndex bool
+}
+
+// maxKnownStreams bounds appender.streams; when it is reached they are found
+// out anew.
+const maxKnownStreams = 1 << 20
+
+func (a *appender) init() {
+	a.rows = logstorage.GetLogRows(nil, nil, nil, nil, "")
+	a.unsynced = map[int64]struct{}{}
+	a.seed = maphash.MakeSeed()
+	a.streams = map[uint64]struct{}{}
+}
+
+// Append implements [store.Records]. It takes the whole batch or, with an
+// error, nothing of it.
+func (r *Records) Append(ctx context.Context, b store.Batch) error {
+	leave, err := r.enter()
+	if err != nil {
+		return fmt.Errorf("cannot append records: %w", err)
+	}
+	defer leave()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("cannot append records: %w", err)
+	}
+	r.watchDays()
+	lo, hi := r.bounds(time.Now(), 30*time.Second)
+	for i := range b.Rows {
+		if err := checkRow(&b.Rows[i], lo, hi); err != nil {
+			return fmt.Errorf("cannot append records: entry %d, row %d: %w", b.Seq, i, err)
+		}
+	}
+	if err := r.guard.mayAppend(); err != nil {
+		return fmt.Errorf("cannot append records: %w", err)
+	}
+	newStreams := false
+	for i := range b.Rows {
+		newStreams = r.addRow(&b.Rows[i]) || newStreams
+		if r.app.rows.NeedFlush() {
+			r.addRows()
+		}
+	}
+	r.addRows()
+	if newStreams {
+		return r.syncIndex(ctx)
+	}
+	return nil
+}
+
+func (r *Records) addRows() {
+	if r.app.rows.RowsCount() > 0 {
+		r.storage.MustAddRows(r.app.rows)
+		r.app.rows.ResetKeepSettings()
+	}
+}
+
+// addRow buffers row and reports whether its stream may be new.
+func (r *Records) addRow(row *record.Row) (newStream bool) {
+	a := &r.app
+	fields, n := a.fields[:0], 0
+	for _, f := range row.Stream {
+		if f.Value == "" {
+			continue
+		}
+		if n+len(f.Name)+len(f.Value) > maxStreamBytes {
+			continue
+		}
+		n += len(f.Name) + len(f.Value)
+		fields = append(fields, logstorage.Field{Name: f.Name, Value: f.Value})
+	}
+	stream := len(fields)
+	if stream < len(row.Stream) {
+		fields = appendLargeStreamFields(fields, row.Stream)
+	}
+	for _, f := range row.Fields {
+		if f.Value != "" {
+			fields = append(fields, logstorage.Field{Name: f.Name, Value: f.Value})
+		}
+	}
+	a.fields = fields
+	a.rows.MustAdd(logstorage.TenantID{}, row.Time, fields, stream)
+
+	d := row.Time - row.Time%int64(day)
+	a.unsynced[d] = struct{}{}
+	var h maphash.Hash
+	h.SetSeed(a.seed)
+	writeInt(&h, d)
+	for _, f := range fields[:stream] {
+		writeInt(&h, int64(len(f.Name)))
+		h.WriteString(f.Name)
+		writeInt(&h, int64(len(f.Value)))
+		h.WriteString(f.Value)
+	}
+	key := h.Sum64()
+	if _, ok := a.streams[key]; ok {
+		return false
+	}
+	if len(a.streams) >= maxKnownStreams {
+		clear(a.streams)
+	}
+	a.streams[key] = struct{}{}
+	return true
+}
+
+// appendLargeStreamFields adds the stream fields that addRow left out.
+func appendLargeStreamFields(fields []logstorage.Field, all []record.Field) []logstorage.Field {
+	i := 0
+	for _, f := range all {
+		switch {
+		case f.Value == "":
+		case i < len(fields) && fields[i].Name == f.Name:
+			i++
+		default:
+			fields = append(fields, logstorage.Field{Name: f.Name, Value: f.Value})
+		}
+	}
+	return fields
+}
+
+func writeInt(h *maphash.Hash, n int64) {
+	var b [8]byte
+	for i := range b {
+		b[i] = byte(n >> (8 * i))
+	}
+	h.Write(b[:])
+}
+
+func checkRow(row *record.Row, lo, hi int64) error {
+	if row.Time < lo || row.Time > hi {
+		return fmt.Errorf("time %s is not between %s and %s: ask Bounds before",
+			rfc3339(row.Time), rfc3339(lo), rfc3339(hi))
+	}
+	if n := len(row.Stream) + len(row.Fields); n > maxRowFields {
+		return fmt.Errorf("%d fields; at most %d can be stored", n, maxRowFields)
+	}
+	size := 0
+	for _, f := range row.Stream {
+		if err := logstorage.CheckStreamFieldName(f.Name); err != nil {
+			return fmt.Errorf("stream field: %w", err)
+		}
+		if err := checkName(f.Name); err != nil {
+			return err
+		}
+		size += len(f.Name) + len(f.Value) + perFieldBytes
+	}
+	for _, f := range row.Fields {
+		if err := checkName(f.Name); err != nil {
+			return err
+		}
+		size += len(f.Name) + len(f.Value) + perFieldBytes
+	}
+	if size > maxRowBytes {
+		return fmt.Errorf("%d bytes; at most %d can be stored", size, maxRowBytes)
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "", name == record.FieldTime, name == record.FieldStream, name == record.FieldStreamID:
+		return fmt.Errorf("field name %q is the store's own", name)
+	case len(name) > record.MaxNameSize:
+		return fmt.Errorf("field name %.40q… has %d bytes; at most %d can be stored", name, len(name), record.MaxNameSize)
+	}
+	return nil
+}
+
+func rfc3339(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
