@@ -240,13 +240,16 @@ func (l *Log) mend(s *segmentState, group, end int64) error {
 		}
 	}
 	if err := rewrite(f, group, s.size); err != nil {
-		if !vfs.IsNoSpace(err) {
+		if !vfs.IsNoSpace(err) && !errors.Is(err, errReread) {
 			return err
 		}
-		l.opts.Logger.Warn("the disk is full: cannot write the last entries again to be sure of them", "segment", s.path, "error", err)
+		l.opts.Logger.Warn("cannot write the last entries again to be sure of them", "segment", s.path, "error", err)
 	}
 	return l.sync(f)
 }
+
+// errReread marks a failure to read what was just read.
+var errReread = errors.New("cannot read again")
 
 // rewrite writes the bytes of f between from and to once more.
 func rewrite(f vfs.File, from, to int64) error {
@@ -254,7 +257,7 @@ func rewrite(f vfs.File, from, to int64) error {
 	for from < to {
 		p := buf[:min(int64(len(buf)), to-from)]
 		if n, err := f.ReadAt(p, from); n < len(p) {
-			return fmt.Errorf("cannot read: %w", err)
+			return fmt.Errorf("%w: %w", errReread, err)
 		}
 		if _, err := f.WriteAt(p, from); err != nil {
 			return err
