@@ -1,249 +1,252 @@
-// Package local keeps records and samples in embedded stores: records in
-// VictoriaLogs' storage library, samples in Prometheus' time-series database.
 package local
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
+	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/VictoriaLogs/lib/logstorage"
 
-	"inquest/record"
 	"inquest/store"
 )
 
-// RecordsOptions are the settings of a store of records.
+// RecordsOptions are the settings of [OpenRecords]. The zero value of each but
+// Dir gives its default.
 type RecordsOptions struct {
-	// Dir is the store's folder; it is created when it does not exist.
+	// Dir is the folder that holds the records. It is made when missing.
 	Dir string
-	// Retention is how long records are kept, by their own time; 30 days when zero.
+	// Retention is how long records are kept, by their time. Records that are
+	// older cannot be appended, so importing an old incident needs a longer one.
+	// Default 30 days, at least one day.
 	Retention time.Duration
-	// FutureRetention is how far in the future a record's time may lie; 2 days when zero.
+	// FutureRetention is how far ahead of now a record's time may be. Default
+	// two days, at least one day.
 	FutureRetention time.Duration
-	// MaxDiskBytes bounds the store; the oldest days go first. 0 means no bound.
+	// MaxDiskBytes is the size above which the oldest days are deleted. The last
+	// two days are kept always. Default 0: no limit.
 	MaxDiskBytes int64
-	// MinFreeBytes is the room left free on the disk, below which Append returns
-	// [store.ErrUnavailable]; 256 MiB when zero.
+	// MinFreeBytes is the free space below which Append refuses. Default
+	// [DefaultMinFreeBytes]; negative: none.
 	MinFreeBytes int64
-	Logger       *slog.Logger
+	// MemoryBytes bounds caches and query state of all record stores of the
+	// process; the first store that is opened sets it. Default
+	// [DefaultMemoryBytes].
+	MemoryBytes int64
+	// MaxQueries is how many queries run at once; more wait. Default: four times
+	// the number of processors, at least 8.
+	MaxQueries int
+	// FreeBytes replaces the system's answer about free space.
+	FreeBytes FreeBytes
+	// Logger gets the library's warnings. Default: nothing is logged.
+	Logger *slog.Logger
 }
 
 const day = 24 * time.Hour
 
-// Records is a [store.Records] in a folder.
-type Records struct {
-	opts  RecordsOptions
-	db    *logstorage.Storage
-	space *spaceGuard
-	rows  *logstorage.LogRows // reused by Append
-	buf   []logstorage.Field
+func (o RecordsOptions) withDefaults() RecordsOptions {
+	if o.Retention == 0 {
+		o.Retention = 30 * day
+	}
+	if o.FutureRetention == 0 {
+		o.FutureRetention = 2 * day
+	}
+	o.Retention = max(o.Retention, day)
+	o.FutureRetention = max(o.FutureRetention, day)
+	if o.MemoryBytes <= 0 {
+		o.MemoryBytes = DefaultMemoryBytes
+	}
+	if o.MaxQueries <= 0 {
+		o.MaxQueries = max(4*runtime.GOMAXPROCS(0), 8)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
 
-	mu    sync.Mutex
-	dirty map[string]bool // days with rows since the last Sync, as 20060102
+// Records is a [store.Records] on VictoriaLogs' storage library.
+type Records struct {
+	opts    RecordsOptions
+	guard   diskGuard
+	storage *logstorage.Storage
+
+	// queries holds a token for each running query.
+	queries chan struct{}
+	// use is held for reading by every call, for writing by Close.
+	use     sync.RWMutex
+	closed  bool
+	closing context.Context
+	stop    context.CancelFunc
+
+	// floor is the earliest time that is not in a day deleted for its size, in
+	// ns; days are those that this store has or had.
+	floorMu sync.Mutex
+	floor   int64
+	days    map[int64]struct{}
+
+	app appender
 }
 
 var _ store.Records = (*Records)(nil)
 
-var initLibrary = sync.OnceFunc(func() {
-	// The library reads flags of its own and panics before they are parsed.
-	if !flag.Parsed() {
-		_ = flag.CommandLine.Parse(nil)
-	}
-	// It would log each snapshot, that is each checkpoint.
-	_ = flag.Set("loggerLevel", "ERROR")
-})
+var errClosed = errors.New("store is closed")
 
-// OpenRecords opens or creates the store. The caller makes sure that no other
-// process has the folder open.
-func OpenRecords(opts RecordsOptions) (*Records, error) {
-	if opts.Retention == 0 {
-		opts.Retention = 30 * day
+// OpenRecords opens the records in o.Dir, or makes them. Only one process can
+// have a folder open.
+func OpenRecords(o RecordsOptions) (_ *Records, err error) {
+	o = o.withDefaults()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot open records: %w", err)
+		}
+	}()
+	if err := prepareDir(o.Dir); err != nil {
+		return nil, err
 	}
-	if opts.FutureRetention == 0 {
-		opts.FutureRetention = 2 * day
+	if err := setupLogstorage(o.Logger, o.MemoryBytes); err != nil {
+		return nil, err
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+	// A folder of its own: logstorage wants to make it by itself.
+	dir := filepath.Join(o.Dir, "logstorage")
+	if _, err := os.Stat(dir); err == nil {
+		if err := probeLock(filepath.Join(dir, "flock.lock")); err != nil {
+			return nil, err
+		}
 	}
-	guard, err := prepare(opts.Dir, opts.MinFreeBytes)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the store of records: %w", err)
-	}
-	if err := guard.check(); err != nil {
-		return nil, fmt.Errorf("cannot open the store of records: %w", err)
-	}
-	initLibrary()
-	db := logstorage.MustOpenStorage(opts.Dir, &logstorage.StorageConfig{
-		Retention:              opts.Retention,
-		FutureRetention:        opts.FutureRetention,
-		MaxBackfillAge:         opts.Retention,
-		MaxDiskSpaceUsageBytes: opts.MaxDiskBytes,
-		FlushInterval:          time.Second,
-		SnapshotsMaxAge:        time.Hour,
-		DefaultParallelReaders: 2,
-	})
 	r := &Records{
-		opts: opts, db: db, space: guard,
-		rows:  logstorage.GetLogRows(nil, nil, nil, nil, ""),
-		dirty: map[string]bool{},
+		opts:    o,
+		guard:   newDiskGuard(o.Dir, o.MinFreeBytes, o.FreeBytes),
+		queries: make(chan struct{}, o.MaxQueries),
+		days:    map[int64]struct{}{},
 	}
-	r.dropSnapshots()
+	if err := r.guard.mayFlush(); err != nil {
+		return nil, err
+	}
+	if err := r.openStorage(dir); err != nil {
+		return nil, err
+	}
+	r.closing, r.stop = context.WithCancel(context.Background())
+	r.app.init()
+	r.watchDays()
 	return r, nil
 }
 
-// dropSnapshots removes what a Sync left behind that did not finish.
-func (r *Records) dropSnapshots() {
-	for _, path := range r.db.PartitionSnapshotList() {
-		if err := r.db.PartitionSnapshotDelete(path); err != nil {
-			r.opts.Logger.Warn("cannot remove an old snapshot", "path", path, "error", err)
+func (r *Records) openStorage(dir string) (err error) {
+	// The library panics on what it cannot read.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
 		}
-	}
-}
-
-// Append implements [store.Records].
-func (r *Records) Append(ctx context.Context, b store.Batch) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := r.space.check(); err != nil {
-		return err
-	}
-	earliest, latest := r.Bounds()
-	from, to := earliest.UnixNano(), latest.UnixNano()
-	outside := 0
-	for i := range b.Rows {
-		row := &b.Rows[i]
-		if row.Time < from || row.Time > to {
-			outside++
-			continue
-		}
-		r.addRow(row)
-	}
-	r.flushRows()
-	if outside > 0 {
-		return fmt.Errorf("%d rows of batch %d lie outside the store's time bounds %s to %s", outside, b.Seq, earliest, latest)
-	}
+	}()
+	r.storage = logstorage.MustOpenStorage(dir, &logstorage.StorageConfig{
+		Retention:              r.opts.Retention,
+		FutureRetention:        r.opts.FutureRetention,
+		MaxDiskSpaceUsageBytes: r.opts.MaxDiskBytes,
+		FlushInterval:          flushInterval,
+	})
+	// Left over when a Sync was cut off by a crash.
+	r.storage.MustDeleteStalePartitionSnapshots(0)
 	return nil
 }
 
-func (r *Records) addRow(row *record.Row) {
-	r.buf = r.buf[:0]
-	for _, f := range row.Stream {
-		r.buf = append(r.buf, logstorage.Field(f))
+// enter marks the start of a call; leave must be called at its end.
+func (r *Records) enter() (leave func(), err error) {
+	r.use.RLock()
+	if r.closed {
+		r.use.RUnlock()
+		return nil, errClosed
 	}
-	for _, f := range row.Fields {
-		r.buf = append(r.buf, logstorage.Field(f))
-	}
-	r.markDirty(row.Time)
-	r.rows.MustAdd(logstorage.TenantID{}, row.Time, r.buf, len(row.Stream))
-	if r.rows.NeedFlush() {
-		r.flushRows()
-	}
+	return r.use.RUnlock, nil
 }
 
-func (r *Records) flushRows() {
-	if r.rows.RowsCount() > 0 {
-		r.db.MustAddRows(r.rows)
-	}
-	r.rows.ResetKeepSettings()
-}
-
-func (r *Records) markDirty(t int64) {
-	name := time.Unix(0, t).UTC().Format("20060102")
-	r.mu.Lock()
-	r.dirty[name] = true
-	r.mu.Unlock()
-}
-
-// Flush implements [store.Records].
-func (r *Records) Flush(context.Context) error {
-	r.db.DebugFlush()
-	return nil
-}
-
-// Sync implements [store.Records]. A snapshot of a day writes what is in memory
-// to files, syncs them and their folders, and links them: after it, the rows
-// are durable in the store itself, and the snapshot can go.
-func (r *Records) Sync(ctx context.Context) error {
-	if err := r.space.check(); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	days := r.dirty
-	r.dirty = map[string]bool{}
-	r.mu.Unlock()
-	var errs []error
-	for name := range days {
-		if err := ctx.Err(); err != nil {
-			r.mu.Lock()
-			for n := range days {
-				r.dirty[n] = true
-			}
-			r.mu.Unlock()
-			return err
-		}
-		for _, path := range r.db.PartitionSnapshotMustCreate(name) {
-			errs = append(errs, r.db.PartitionSnapshotDelete(path))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// Bounds implements [store.Records].
+// Bounds implements [store.Records]. The earliest time is a minute inside the
+// retention, so that a row does not expire between the check and Append.
 func (r *Records) Bounds() (earliest, latest time.Time) {
-	now := time.Now()
-	// A margin for the time between the check and the library's own.
-	return now.Add(-r.opts.Retention).Add(time.Minute), now.Add(r.opts.FutureRetention).Add(-time.Minute)
+	lo, hi := r.bounds(time.Now(), time.Minute)
+	return time.Unix(0, lo), time.Unix(0, hi)
 }
 
-// Stats implements [store.Records].
+func (r *Records) bounds(now time.Time, slack time.Duration) (lo, hi int64) {
+	lo = now.Add(slack - r.opts.Retention).UnixNano()
+	hi = now.Add(r.opts.FutureRetention - slack).UnixNano()
+	r.floorMu.Lock()
+	defer r.floorMu.Unlock()
+	// Days are counted from the epoch; the library mixes up those before it.
+	return max(lo, r.floor, 0), hi
+}
+
+// watchDays notices days that were deleted for their size: the library takes no
+// rows for them any more, and drops them silently.
+func (r *Records) watchDays() {
+	names := r.storage.PartitionList()
+	now := make(map[int64]struct{}, len(names))
+	for _, name := range names {
+		if t, err := time.Parse(partitionFormat, name); err == nil {
+			now[t.UnixNano()] = struct{}{}
+		}
+	}
+	r.floorMu.Lock()
+	defer r.floorMu.Unlock()
+	for d := range r.days {
+		if _, ok := now[d]; !ok {
+			r.floor = max(r.floor, d+int64(day))
+		}
+	}
+	r.days = now
+}
+
+// partitionFormat is how the library names the folder of a day.
+const partitionFormat = "20060102"
+
+// Stats implements [store.Records]. Rows appended in the last second may not be
+// counted.
 func (r *Records) Stats() store.RecordStats {
-	var s logstorage.StorageStats
-	s.MinTimestamp, s.MaxTimestamp = 1<<62, -1<<62
-	r.db.UpdateStats(&s)
-	stats := store.RecordStats{
-		Rows:      s.PendingRows + s.InmemoryRowsCount + s.SmallPartRowsCount + s.BigPartRowsCount,
+	leave, err := r.enter()
+	if err != nil {
+		return store.RecordStats{}
+	}
+	defer leave()
+	s := r.stats()
+	out := store.RecordStats{
+		Rows:      s.RowsCount() + s.PendingRows,
 		DiskBytes: s.CompressedSmallPartSize + s.CompressedBigPartSize + s.IndexdbSizeBytes,
 	}
-	if s.MinTimestamp <= s.MaxTimestamp {
-		stats.Earliest, stats.Latest = time.Unix(0, s.MinTimestamp), time.Unix(0, s.MaxTimestamp)
+	if s.MinTimestamp != math.MinInt64 && s.MinTimestamp != math.MaxInt64 {
+		out.Earliest = time.Unix(0, s.MinTimestamp)
 	}
-	return stats
+	if s.MaxTimestamp != math.MinInt64 && s.MaxTimestamp != math.MaxInt64 {
+		out.Latest = time.Unix(0, s.MaxTimestamp)
+	}
+	return out
 }
 
-// Close implements [store.Records].
+func (r *Records) stats() *logstorage.StorageStats {
+	var s logstorage.StorageStats
+	r.storage.UpdateStats(&s)
+	return &s
+}
+
+// Close implements [store.Records]. It ends running queries.
 func (r *Records) Close() error {
-	if err := r.space.check(); err != nil {
-		// Closing would write what is in memory, and the library ends the process
-		// when it cannot. The journal has it.
-		return fmt.Errorf("the store of records was not closed, its last rows come from the journal at the next start: %w", err)
+	r.stop()
+	r.use.Lock()
+	defer r.use.Unlock()
+	if r.closed {
+		return nil
 	}
-	logstorage.PutLogRows(r.rows)
-	r.db.MustClose()
-	return nil
-}
-
-// prepare makes the folder and proves that it can be written.
-func prepare(dir string, minFree int64) (*spaceGuard, error) {
-	if minFree == 0 {
-		minFree = 256 << 20
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	probe, err := os.CreateTemp(dir, ".probe-*")
+	r.closed = true
+	// Closing writes out what is in memory, and panics where it cannot.
+	err := r.guard.mayFlush()
 	if err != nil {
-		return nil, fmt.Errorf("the folder cannot be written: %w", err)
+		return fmt.Errorf("cannot close records: what was not synced is not written: %w", err)
 	}
-	probe.Close()
-	if err := os.Remove(probe.Name()); err != nil {
-		return nil, err
-	}
-	return &spaceGuard{dir: dir, minFree: minFree, statfs: freeBytes}, nil
+	r.storage.MustClose()
+	return nil
 }
