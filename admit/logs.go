@@ -18,7 +18,8 @@ func Logs(ld plog.Logs, b Bounds, received int64, rep *Report) (kept int) {
 		res.attributes(rl.Resource().Attributes())
 		rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool {
 			sh := sharedOf(res, rl.Resource(), sl.Scope())
-			if a.refusesAll(&sh, sl.LogRecords().Len()) {
+			if sh.unfit() {
+				a.refuseAll(&sh, sl.LogRecords().Len())
 				return true
 			}
 			sl.LogRecords().RemoveIf(func(lr plog.LogRecord) bool { return !a.log(lr, &sh) })

@@ -129,18 +129,15 @@ func (a *admission) fits(own *extent, sh *shared, measure func(with *shared) int
 	return true
 }
 
-// refusesAll tells whether what the records of a scope have in common keeps
-// all n of them from being stored, and rejects them if so.
-func (a *admission) refusesAll(sh *shared, n int) bool {
-	switch {
-	case n == 0:
-		return true
-	case sh.deep:
+// unfit tells whether what the records of a scope have in common keeps all of
+// them from being stored.
+func (s *shared) unfit() bool { return s.deep || s.size > record.MaxRowSize }
+
+// refuseAll rejects the n records of an unfit scope.
+func (a *admission) refuseAll(sh *shared, n int) {
+	if sh.deep {
 		a.deep(n, "the attributes of its resource or scope")
-		return true
-	case sh.size > record.MaxRowSize:
+	} else {
 		a.large(n, sh.size)
-		return true
 	}
-	return false
 }

@@ -19,7 +19,8 @@ func Spans(td ptrace.Traces, b Bounds, received int64, rep *Report) (kept int) {
 		res.attributes(rs.Resource().Attributes())
 		rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
 			sh := sharedOf(res, rs.Resource(), ss.Scope())
-			if a.refusesAll(&sh, ss.Spans().Len()) {
+			if sh.unfit() {
+				a.refuseAll(&sh, ss.Spans().Len())
 				return true
 			}
 			ss.Spans().RemoveIf(func(sp ptrace.Span) bool { return !a.span(sp, &sh) })
