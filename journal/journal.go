@@ -17,6 +17,7 @@ const (
 	KindLogs    Kind = 1 // OTLP ExportLogsServiceRequest, protobuf
 	KindTraces  Kind = 2 // OTLP ExportTraceServiceRequest, protobuf
 	KindMetrics Kind = 3 // OTLP ExportMetricsServiceRequest, protobuf
+	KindRows    Kind = 4 // rows that inquest itself writes, such as verdicts, JSON
 )
 
 // Entry is one acknowledged batch.

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -178,6 +179,8 @@ func (b *batch) decode(payload []byte) (err error) {
 		b.traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(payload)
 	case journal.KindMetrics:
 		b.metrics, err = (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(payload)
+	case journal.KindRows:
+		b.rows, err = decodeRows(payload)
 	default:
 		err = fmt.Errorf("unknown kind %d: written by a newer inquest?", b.kind)
 	}
@@ -224,6 +227,8 @@ func (b *batch) encode() []byte {
 		payload, _ = (&ptrace.ProtoMarshaler{}).MarshalTraces(b.traces)
 	case journal.KindMetrics:
 		payload, _ = (&pmetric.ProtoMarshaler{}).MarshalMetrics(b.metrics)
+	case journal.KindRows:
+		payload, _ = json.Marshal(b.rows)
 	}
 	return payload
 }
@@ -235,6 +240,8 @@ func (a *applier) applyBatch(ctx context.Context, b *batch, again bool) error {
 		rows = a.conv.Logs(b.logs, b.seq, b.received)
 	case journal.KindTraces:
 		rows = a.conv.Spans(b.traces, b.seq, b.received)
+	case journal.KindRows:
+		rows = withSeq(b.rows, b.seq)
 	case journal.KindMetrics:
 		rejected, err := a.samples.AppendMetrics(ctx, b.metrics)
 		if err != nil {

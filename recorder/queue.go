@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"inquest/journal"
+	"inquest/record"
 )
 
 // batch is a journal entry in decoded form.
@@ -21,6 +22,7 @@ type batch struct {
 	logs     plog.Logs
 	traces   ptrace.Traces
 	metrics  pmetric.Metrics
+	rows     []record.Row
 }
 
 // queue hands acknowledged batches from the senders to the applier in the

@@ -1,0 +1,140 @@
+package stored
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+
+	"inquest/sensor"
+	"inquest/store"
+)
+
+// resourceLabels are resource attributes under the names that Prometheus'
+// data model gives them.
+var resourceLabels = map[string]string{
+	"service_name": "service.name", "service_namespace": "service.namespace", "service_instance_id": "service.instance.id",
+	"k8s_pod_name": "k8s.pod.name", "k8s_node_name": "k8s.node.name", "k8s_namespace_name": "k8s.namespace.name",
+	"k8s_container_name": "k8s.container.name", "host_name": "host.name",
+	"gen_ai_request_model": "gen_ai.request.model",
+}
+
+// Samples implements [sensor.Source]. Histogram buckets are left out: their
+// counts and sums are there as series of their own.
+func (s *reader) Samples(ctx context.Context, r sensor.Range, fn func(sensor.Series) error) error {
+	length := time.Duration(r.To - r.From).Truncate(time.Millisecond)
+	if length <= 0 {
+		return nil
+	}
+	// A range selector gives the points as they were sent; it is open at its
+	// start and closed at its end, in milliseconds.
+	expr := fmt.Sprintf(`{__name__!~".*_bucket|target_info|otel_scope_info"}[%dms]`, length.Milliseconds())
+	res, err := s.Source.Samples.QueryInstant(ctx, expr, sensor.Time(r.To-int64(time.Millisecond)))
+	if err != nil {
+		return err
+	}
+	matrix, ok := res.Value.(promql.Matrix)
+	if !ok {
+		return fmt.Errorf("the store answered a range selector with a %T", res.Value)
+	}
+	meta, err := s.Source.Samples.Metadata(ctx)
+	if err != nil {
+		return err
+	}
+	for _, series := range matrix {
+		out := describe(series.Metric, meta)
+		for _, p := range series.Floats {
+			out.Points = append(out.Points, sensor.Point{Time: p.T * int64(time.Millisecond), Value: p.F})
+		}
+		if len(out.Points) == 0 {
+			continue
+		}
+		if err := fn(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func describe(ls labels.Labels, meta map[string]store.Metadata) sensor.Series {
+	out := sensor.Series{Labels: map[string]string{}}
+	ls.Range(func(l labels.Label) {
+		switch name := resourceLabels[l.Name]; {
+		case l.Name == labels.MetricName:
+			out.Name = l.Value
+		case name != "":
+			out.Labels[name] = l.Value
+		default:
+			out.Labels[l.Name] = l.Value
+		}
+	})
+	// Prometheus' own names of a target stand in where there is no attribute.
+	fallback(out.Labels, "service.name", "job")
+	fallback(out.Labels, "service.instance.id", "instance")
+	fallback(out.Labels, "k8s.pod.name", "pod")
+	fallback(out.Labels, "k8s.node.name", "node")
+
+	m, ok := meta[out.Name]
+	base := out.Name
+	for _, suffix := range []string{"_total", "_count", "_sum"} {
+		if ok {
+			break
+		}
+		if cut, found := strings.CutSuffix(out.Name, suffix); found {
+			base = cut
+			m, ok = meta[cut]
+		}
+	}
+	out.Unit = m.Unit
+	if out.Unit == "" {
+		out.Unit = unitOf(base)
+	}
+	summed := m.Type == "histogram" || m.Type == "summary"
+	out.Counter = m.Type == "counter" || summed && base != out.Name ||
+		m.Type == "" && (strings.HasSuffix(out.Name, "_total") || strings.HasSuffix(out.Name, "_count") || strings.HasSuffix(out.Name, "_sum"))
+	if strings.HasSuffix(out.Name, "_count") && summed {
+		out.Unit = "1"
+	}
+	return out
+}
+
+func fallback(ls map[string]string, name, other string) {
+	if ls[name] == "" && ls[other] != "" {
+		ls[name] = ls[other]
+	}
+}
+
+// unitOf reads a unit from a name, as Prometheus' conventions have it.
+func unitOf(name string) string {
+	name = strings.TrimSuffix(name, "_total")
+	for suffix, unit := range map[string]string{
+		"_seconds": "s", "_milliseconds": "ms", "_bytes": "By", "_ratio": "1", "_percent": "%", "_celsius": "Cel", "_joules": "J", "_watts": "W",
+	} {
+		if strings.HasSuffix(name, suffix) {
+			return unit
+		}
+	}
+	return ""
+}
+
+// sampleRanges are the minutes for which any series has a point.
+func (s *reader) sampleRanges(ctx context.Context, r sensor.Range) ([]sensor.Range, error) {
+	step := coverageStep
+	from := sensor.Time(r.From).Truncate(step).Add(step)
+	expr := fmt.Sprintf(`count(count_over_time({__name__!=""}[%s]))`, step)
+	res, err := s.Source.Samples.QueryRange(ctx, expr, from, sensor.Time(r.To).Add(step), step)
+	if err != nil {
+		return nil, err
+	}
+	minutes := map[int64]bool{}
+	matrix, _ := res.Value.(promql.Matrix)
+	for _, series := range matrix {
+		for _, p := range series.Floats {
+			minutes[(p.T-step.Milliseconds())*int64(time.Millisecond)] = true
+		}
+	}
+	return joined(minutes, r), nil
+}
