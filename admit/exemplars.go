@@ -48,7 +48,8 @@ func (a *admission) exemplar(m pmetric.Metric, labels pcommon.Map, label *extent
 	if sh.size+own.size <= record.MaxRowSize {
 		return ""
 	}
-	if size := sh.size + exemplarSize(m, labels, ex, nil); size > record.MaxRowSize {
+	size := sh.rowSize(&own, func(whole bool) int { return exemplarSize(m, labels, ex, sh, whole) })
+	if size > record.MaxRowSize {
 		return fmt.Sprintf("its %d bytes with labels and resource are above the limit of %d", size, record.MaxRowSize)
 	}
 	return ""
@@ -60,19 +61,19 @@ func timestamp(ts pcommon.Timestamp) int64 {
 }
 
 // pointSize measures a point's name and labels as an exemplar's row has them.
-func pointSize(m pmetric.Metric, labels pcommon.Map, with *shared) int {
+func pointSize(m pmetric.Metric, labels pcommon.Map, sh *shared, whole bool) int {
 	ex := pmetric.NewExemplar()
 	ex.SetIntValue(0)
-	return exemplarSize(m, labels, ex, with)
+	return exemplarSize(m, labels, ex, sh, whole)
 }
 
-func exemplarSize(m pmetric.Metric, labels pcommon.Map, ex pmetric.Exemplar, with *shared) int {
+func exemplarSize(m pmetric.Metric, labels pcommon.Map, ex pmetric.Exemplar, sh *shared, whole bool) int {
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
 	sm := rm.ScopeMetrics().AppendEmpty()
-	if with != nil {
-		with.resource.CopyTo(rm.Resource())
-		with.scope.CopyTo(sm.Scope())
+	if whole {
+		sh.resource.CopyTo(rm.Resource())
+		sh.scope.CopyTo(sm.Scope())
 	}
 	one := sm.Metrics().AppendEmpty()
 	one.SetName(m.Name())

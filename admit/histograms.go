@@ -54,7 +54,8 @@ func (a *admission) exponentials(m pmetric.Metric, dps pmetric.ExponentialHistog
 // minScale is the coarsest resolution of Prometheus' native histograms.
 const minScale = -4
 
-// maxBuckets bounds the buckets of one side, of which a store makes a span of memory.
+// maxBuckets bounds the buckets of one side of a point, all of which the store
+// holds in memory.
 const maxBuckets = 1 << 16
 
 func (a *admission) exponential(m pmetric.Metric, p pmetric.ExponentialHistogramDataPoint) bool {
@@ -89,6 +90,28 @@ func (a *admission) exponential(m pmetric.Metric, p pmetric.ExponentialHistogram
 			return fmt.Sprintf("a point of exponential histogram %q has count %d and %d observations in its buckets: send equal numbers", m.Name(), p.Count(), total)
 		})
 		return false
+	}
+	return true
+}
+
+func (a *admission) summaries(m pmetric.Metric, dps pmetric.SummaryDataPointSlice, sh *shared) int {
+	dps.RemoveIf(func(p pmetric.SummaryDataPoint) bool {
+		return !a.point(m, p.Timestamp(), p.Attributes(), sh) || !a.quantiles(m, p)
+	})
+	return dps.Len()
+}
+
+func (a *admission) quantiles(m pmetric.Metric, p pmetric.SummaryDataPoint) bool {
+	last := math.Inf(-1)
+	for _, v := range p.QuantileValues().All() {
+		q := v.Quantile()
+		if math.IsNaN(q) || q <= last {
+			a.reject(badBuckets, 1, func() string {
+				return fmt.Sprintf("a point of summary %q has the quantile %v where a greater one than the last must be: send quantiles in increasing order", m.Name(), q)
+			})
+			return false
+		}
+		last = q
 	}
 	return true
 }

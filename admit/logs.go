@@ -41,7 +41,7 @@ func (a *admission) log(lr plog.LogRecord, sh *shared) bool {
 	own.value(lr.Body(), 0)
 	own.text(lr.SeverityText())
 	own.text(lr.EventName())
-	if !a.fits(&own, sh, func(with *shared) int { return logSize(lr, with) }) {
+	if !a.fits(&own, sh, func(whole bool) int { return logSize(lr, sh, whole) }) {
 		return false
 	}
 	if n := own.count + sh.count; n > record.MaxAttributes {

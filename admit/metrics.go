@@ -95,11 +95,7 @@ func (a *admission) metric(m pmetric.Metric, sh *shared) int {
 	case pmetric.MetricTypeExponentialHistogram:
 		return a.exponentials(m, m.ExponentialHistogram().DataPoints(), sh)
 	default:
-		dps := m.Summary().DataPoints()
-		dps.RemoveIf(func(p pmetric.SummaryDataPoint) bool {
-			return !a.point(m, p.Timestamp(), p.Attributes(), sh)
-		})
-		return dps.Len()
+		return a.summaries(m, m.Summary().DataPoints(), sh)
 	}
 }
 
@@ -154,7 +150,7 @@ func (a *admission) point(m pmetric.Metric, ts pcommon.Timestamp, attrs pcommon.
 			return false
 		}
 	}
-	return a.fits(&own, sh, func(with *shared) int { return pointSize(m, attrs, with) })
+	return a.fits(&own, sh, func(whole bool) int { return pointSize(m, attrs, sh, whole) })
 }
 
 // resourceLabels removes attributes that cannot be labels: one of them would

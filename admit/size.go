@@ -67,10 +67,10 @@ func (e *extent) nested(v pcommon.Value, depth int) {
 	}
 }
 
-// shared is what all records of one scope have in common. Its size is exact
-// where it is not small.
+// shared is what all records of one scope have in common.
 type shared struct {
 	extent
+	measured bool // the size is exact; else it is small and a bound
 	resource pcommon.Resource
 	scope    pcommon.InstrumentationScope
 }
@@ -85,29 +85,37 @@ func sharedOf(res extent, resource pcommon.Resource, scope pcommon.Instrumentati
 	s.text(scope.Version())
 	s.attributes(scope.Attributes())
 	if s.size > smallBound && !s.deep {
-		s.size = logSize(plog.NewLogRecord(), &s)
+		s.size, s.measured = logSize(plog.NewLogRecord(), &s, true), true
 	}
 	return s
 }
 
-// logSize measures the row of a log record; with is nil for the row that it
-// makes without its resource and scope.
-func logSize(lr plog.LogRecord, with *shared) int {
+// logSize measures the row of a log record, whole or without what it shares.
+func logSize(lr plog.LogRecord, sh *shared, whole bool) int {
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
 	sl := rl.ScopeLogs().AppendEmpty()
-	if with != nil {
-		with.resource.CopyTo(rl.Resource())
-		with.scope.CopyTo(sl.Scope())
+	if whole {
+		sh.resource.CopyTo(rl.Resource())
+		sh.scope.CopyTo(sl.Scope())
 	}
 	lr.CopyTo(sl.LogRecords().AppendEmpty())
 	return new(record.Converter).Logs(ld, 1, 0)[0].Size()
 }
 
+// rowSize measures the row of a record; see fits.
+func (s *shared) rowSize(own *extent, measure func(whole bool) int) int {
+	if s.measured && own.count+s.count <= record.MaxAttributes {
+		// A large resource is not written anew for each of its records.
+		return s.size + measure(false)
+	}
+	return measure(true)
+}
+
 // fits tells whether a record can be stored, going by its size and the depth of
 // its values, and rejects it otherwise. measure returns the size of its row,
-// with nil without its resource and scope.
-func (a *admission) fits(own *extent, sh *shared, measure func(with *shared) int) bool {
+// whole or without what it shares with others.
+func (a *admission) fits(own *extent, sh *shared, measure func(whole bool) int) bool {
 	if own.deep {
 		a.deep(1, "its attributes or body")
 		return false
@@ -115,13 +123,7 @@ func (a *admission) fits(own *extent, sh *shared, measure func(with *shared) int
 	if sh.size+own.size <= record.MaxRowSize {
 		return true
 	}
-	var size int
-	if own.count+sh.count > record.MaxAttributes {
-		// What goes to the overflow depends on both.
-		size = measure(sh)
-	} else {
-		size = sh.size + measure(nil)
-	}
+	size := sh.rowSize(own, measure)
 	if size > record.MaxRowSize {
 		a.large(1, size)
 		return false

@@ -38,7 +38,7 @@ func (a *admission) span(sp ptrace.Span, sh *shared) bool {
 		return false
 	}
 	own := spanExtent(sp)
-	if !a.fits(&own, sh, func(with *shared) int { return spanSize(sp, with) }) {
+	if !a.fits(&own, sh, func(whole bool) int { return spanSize(sp, sh, whole) }) {
 		return false
 	}
 	if n := own.count + sh.count; n > record.MaxAttributes {
@@ -73,13 +73,13 @@ func spanExtent(sp ptrace.Span) extent {
 	return e
 }
 
-func spanSize(sp ptrace.Span, with *shared) int {
+func spanSize(sp ptrace.Span, sh *shared, whole bool) int {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
 	ss := rs.ScopeSpans().AppendEmpty()
-	if with != nil {
-		with.resource.CopyTo(rs.Resource())
-		with.scope.CopyTo(ss.Scope())
+	if whole {
+		sh.resource.CopyTo(rs.Resource())
+		sh.scope.CopyTo(ss.Scope())
 	}
 	sp.CopyTo(ss.Spans().AppendEmpty())
 	return new(record.Converter).Spans(td, 1, 0)[0].Size()
