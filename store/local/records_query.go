@@ -122,4 +122,3 @@ func (r *Records) run(ctx context.Context, query *logstorage.Query, fn func([]re
 	}
 	return nil
 }
-
