@@ -24,7 +24,7 @@ var resourceLabels = map[string]string{
 
 // Samples implements [sensor.Source]. Histogram buckets are left out: their
 // counts and sums are there as series of their own.
-func (s *reader) Samples(ctx context.Context, r sensor.Range, fn func(sensor.Series) error) error {
+func (s *Source) Samples(ctx context.Context, r sensor.Range, fn func(sensor.Series) error) error {
 	length := time.Duration(r.To - r.From).Truncate(time.Millisecond)
 	if length <= 0 {
 		return nil
@@ -32,7 +32,7 @@ func (s *reader) Samples(ctx context.Context, r sensor.Range, fn func(sensor.Ser
 	// A range selector gives the points as they were sent; it is open at its
 	// start and closed at its end, in milliseconds.
 	expr := fmt.Sprintf(`{__name__!~".*_bucket|target_info|otel_scope_info"}[%dms]`, length.Milliseconds())
-	res, err := s.Source.Samples.QueryInstant(ctx, expr, sensor.Time(r.To-int64(time.Millisecond)))
+	res, err := s.samples.QueryInstant(ctx, expr, sensor.Time(r.To-int64(time.Millisecond)))
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *reader) Samples(ctx context.Context, r sensor.Range, fn func(sensor.Ser
 	if !ok {
 		return fmt.Errorf("the store answered a range selector with a %T", res.Value)
 	}
-	meta, err := s.Source.Samples.Metadata(ctx)
+	meta, err := s.samples.Metadata(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,11 +121,11 @@ func unitOf(name string) string {
 }
 
 // sampleRanges are the minutes for which any series has a point.
-func (s *reader) sampleRanges(ctx context.Context, r sensor.Range) ([]sensor.Range, error) {
+func (s *Source) sampleRanges(ctx context.Context, r sensor.Range) ([]sensor.Range, error) {
 	step := coverageStep
 	from := sensor.Time(r.From).Truncate(step).Add(step)
 	expr := fmt.Sprintf(`count(count_over_time({__name__!=""}[%s]))`, step)
-	res, err := s.Source.Samples.QueryRange(ctx, expr, from, sensor.Time(r.To).Add(step), step)
+	res, err := s.samples.QueryRange(ctx, expr, from, sensor.Time(r.To).Add(step), step)
 	if err != nil {
 		return nil, err
 	}

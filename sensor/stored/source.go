@@ -18,21 +18,16 @@ import (
 
 // Source reads telemetry from stores. It is safe for concurrent use.
 type Source struct {
-	Records store.RecordReader
-	Samples store.SampleReader
+	records store.RecordReader
+	samples store.SampleReader
 }
+
+var _ sensor.Source = (*Source)(nil)
 
 // New returns a source over the stores.
 func New(records store.RecordReader, samples store.SampleReader) *Source {
-	return &Source{Records: records, Samples: samples}
+	return &Source{records: records, samples: samples}
 }
-
-var _ sensor.Source = (*reader)(nil)
-
-// Reader returns the source in the form that sensors read.
-func (s *Source) Reader() sensor.Source { return &reader{s} }
-
-type reader struct{ *Source }
 
 // spanFields are the fields of a span that sensors read.
 var spanFields = fieldList(
@@ -59,9 +54,9 @@ func query(t record.Type, fields string) string {
 }
 
 // Spans implements [sensor.Source].
-func (s *reader) Spans(ctx context.Context, r sensor.Range, fn func(sensor.Span) error) error {
+func (s *Source) Spans(ctx context.Context, r sensor.Range, fn func(sensor.Span) error) error {
 	in := interner{}
-	return s.Records.QueryRecords(ctx, store.RecordQuery{
+	return s.records.QueryRecords(ctx, store.RecordQuery{
 		LogsQL: query(record.TypeSpan, spanFields),
 		From:   sensor.Time(r.From), To: sensor.Time(r.To),
 	}, func(fields []record.Field) error {
@@ -81,9 +76,9 @@ func (s *reader) Spans(ctx context.Context, r sensor.Range, fn func(sensor.Span)
 }
 
 // Logs implements [sensor.Source].
-func (s *reader) Logs(ctx context.Context, r sensor.Range, fn func(sensor.Log) error) error {
+func (s *Source) Logs(ctx context.Context, r sensor.Range, fn func(sensor.Log) error) error {
 	in := interner{}
-	return s.Records.QueryRecords(ctx, store.RecordQuery{
+	return s.records.QueryRecords(ctx, store.RecordQuery{
 		LogsQL: query(record.TypeLog, logFields),
 		From:   sensor.Time(r.From), To: sensor.Time(r.To),
 	}, func(fields []record.Field) error {
@@ -197,7 +192,7 @@ func (in interner) attributes(attrs map[string]string) map[string]string {
 }
 
 // Describe implements [sensor.Source].
-func (s *reader) Describe(ctx context.Context, r sensor.Range) ([]sensor.Coverage, error) {
+func (s *Source) Describe(ctx context.Context, r sensor.Range) ([]sensor.Coverage, error) {
 	var all []sensor.Coverage
 	for _, q := range []struct {
 		quadrant record.Quadrant
@@ -222,9 +217,9 @@ func (s *reader) Describe(ctx context.Context, r sensor.Range) ([]sensor.Coverag
 const coverageStep = time.Minute
 
 // recordRanges are the minutes that hold a record of the type.
-func (s *reader) recordRanges(ctx context.Context, t record.Type, r sensor.Range) ([]sensor.Range, error) {
+func (s *Source) recordRanges(ctx context.Context, t record.Type, r sensor.Range) ([]sensor.Range, error) {
 	minutes := map[int64]bool{}
-	err := s.Records.QueryRecords(ctx, store.RecordQuery{
+	err := s.records.QueryRecords(ctx, store.RecordQuery{
 		LogsQL: fmt.Sprintf(`{%q=%q} | stats by (_time:%s) count() n`, record.FieldType, string(t), coverageStep),
 		From:   sensor.Time(r.From), To: sensor.Time(r.To),
 	}, func(fields []record.Field) error {
