@@ -40,7 +40,10 @@ func (i *investigator) Investigate(ctx context.Context, req api.InvestigationReq
 	inv := api.Investigation{
 		ID: verdictID(created, body), Created: created,
 		From: req.From, To: req.To, Symptom: req.Symptom,
-		State: string(v.State), Cause: v.Summary, Verdict: body,
+		State: string(v.State), Verdict: body,
+	}
+	if v.Cause != nil {
+		inv.Cause = v.Summary
 	}
 	row := record.Row{
 		Time:   created.UnixNano(),
