@@ -98,10 +98,10 @@ func spanOf(row map[string]string) apitype.Span {
 	sp.DurationNS, _ = strconv.ParseInt(row[record.FieldDuration], 10, 64)
 	// Events and links are JSON of the recorder's making; what cannot be read
 	// stays visible as an attribute.
-	if v := row[record.FieldEvents]; v != "" && json.Unmarshal([]byte(v), &sp.Events) != nil {
+	if v := row[record.FieldEvents]; v != "" && decodeExact(v, &sp.Events) != nil {
 		sp.Attributes[record.FieldEvents] = v
 	}
-	if v := row[record.FieldLinks]; v != "" && json.Unmarshal([]byte(v), &sp.Links) != nil {
+	if v := row[record.FieldLinks]; v != "" && decodeExact(v, &sp.Links) != nil {
 		sp.Attributes[record.FieldLinks] = v
 	}
 	for name, value := range row {
@@ -110,6 +110,9 @@ func spanOf(row map[string]string) apitype.Span {
 		}
 		if bare, ok := resourceName(name); ok {
 			sp.Resource[bare] = value
+		} else if sent, ok := strings.CutPrefix(name, "attribute."); ok && (ownFields[sent] || row[sent] != "") {
+			// The recorder moved it out of the way of a field of its own.
+			sp.Attributes[sent] = value
 		} else {
 			sp.Attributes[name] = value
 		}
@@ -123,9 +126,20 @@ func spanOf(row map[string]string) apitype.Span {
 	return sp
 }
 
+// decodeExact decodes JSON and keeps numbers as they were written: 64-bit
+// integers do not fit into a float64.
+func decodeExact(data string, into any) error {
+	dec := json.NewDecoder(strings.NewReader(data))
+	dec.UseNumber()
+	return dec.Decode(into)
+}
+
 func anyText(v any) string {
-	if s, ok := v.(string); ok {
-		return s
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
 	}
 	data, err := json.Marshal(v)
 	if err != nil {

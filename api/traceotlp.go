@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -112,9 +113,38 @@ func otlpSpan(dst ptrace.Span, traceID string, sp *apitype.Span) {
 
 func putAny(dst pcommon.Map, src map[string]any) {
 	for _, k := range sortedKeys(src) {
-		if err := dst.PutEmpty(k).FromRaw(src[k]); err != nil {
+		if err := dst.PutEmpty(k).FromRaw(plainNumbers(src[k])); err != nil {
 			dst.PutStr(k, anyText(src[k]))
 		}
+	}
+}
+
+// plainNumbers replaces numbers in their written form, in lists and maps too.
+func plainNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return v.String()
+		}
+		return f
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plainNumbers(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = plainNumbers(v[k])
+		}
+		return out
+	default:
+		return v
 	}
 }
 
