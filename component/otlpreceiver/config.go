@@ -1,7 +1,6 @@
 package otlpreceiver
 
 import (
-	"encoding"
 	"errors"
 	"fmt"
 	"net/url"
@@ -61,10 +60,7 @@ type HTTPConfig struct {
 // URLPath is the path of a URL, with a leading slash.
 type URLPath string
 
-var (
-	_ encoding.TextUnmarshaler = (*URLPath)(nil)
-	_ confmap.Unmarshaler      = (*Config)(nil)
-)
+var _ confmap.Unmarshaler = (*Config)(nil)
 
 // UnmarshalText takes the path out of a URL or a path and makes it absolute.
 func (p *URLPath) UnmarshalText(text []byte) error {

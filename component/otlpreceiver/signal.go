@@ -80,9 +80,11 @@ var tracesSignal = &signal[ptrace.Traces]{
 		err := r.UnmarshalJSON(body)
 		return r.Traces(), err
 	},
-	marshal: func(td ptrace.Traces) ([]byte, error) { return ptraceotlp.NewExportRequestFromTraces(td).MarshalProto() },
-	count:   ptrace.Traces.SpanCount,
-	prune:   pruneSpans,
+	marshal: func(td ptrace.Traces) ([]byte, error) {
+		return ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
+	},
+	count: ptrace.Traces.SpanCount,
+	prune: pruneSpans,
 	respond: func(rejected int, message string) response {
 		r := ptraceotlp.NewExportResponse()
 		r.PartialSuccess().SetRejectedSpans(int64(rejected))
