@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -113,6 +114,11 @@ type recordHeader struct {
 	payloadCRC uint32 // of the stored bytes
 }
 
+// endMark is the record that ends a segment at a clean close.
+func endMark(next uint64) recordHeader {
+	return recordHeader{kind: kindMark, flags: flagBatch, seq: next, payloadCRC: payloadChecksum(nil)}
+}
+
 // size is what the record takes in the file.
 func (h recordHeader) size() int64 { return recordSize(int(h.stored)) }
 
@@ -163,7 +169,7 @@ func decodeRecordHeader(b []byte, salt uint32) (recordHeader, bool) {
 // valid checks what a checksum cannot: that the fields go together.
 func (h recordHeader) valid() bool {
 	switch {
-	case h.seq == 0, h.stored > maxPayload, h.raw > maxPayload, h.flags&^knownFlags != 0:
+	case h.seq == 0, h.seq == math.MaxUint64, h.stored > maxPayload, h.raw > maxPayload, h.flags&^knownFlags != 0:
 		return false
 	case h.kind == kindMark:
 		return h.stored == 0 && h.raw == 0 && h.flags == flagBatch

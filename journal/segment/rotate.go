@@ -85,7 +85,7 @@ func (l *Log) closeActive() error {
 		return a.f.Close()
 	}
 	b := make([]byte, recordHeaderSize)
-	recordHeader{kind: kindMark, flags: flagBatch, seq: l.last + 1, payloadCRC: payloadChecksum(nil)}.put(b, a.state.salt)
+	endMark(l.last+1).put(b, a.state.salt)
 	_, err := a.f.WriteAt(b, a.end)
 	if err == nil {
 		err = l.sync(a.f)
