@@ -1,0 +1,17 @@
+package local
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(
+		m,
+		// The libraries start clocks and cache cleaners when they are loaded…
+		goleak.IgnoreCurrent(),
+		// …and this one with the first summary metric.
+		goleak.IgnoreAnyFunction("github.com/VictoriaMetrics/metrics.summariesSwapCron"),
+	)
+}
