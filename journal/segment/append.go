@@ -79,17 +79,16 @@ func (l *Log) append(ctx context.Context, kind journal.Kind, received int64, pay
 	if buf == nil {
 		buf = new([]byte)
 	}
-	stored, flags := l.opts.Compression.pack(payload, *buf)
+	stored, flags := l.opts.Compression.pack(payload, buf)
 	h := recordHeader{
 		stored: uint32(len(stored)), raw: uint32(len(payload)),
 		kind: uint8(kind), flags: flags, received: received,
 		payloadCRC: payloadChecksum(stored),
 	}
 	b, i, err := l.enqueue(ctx, h, stored)
-	if flags&flagS2 != 0 && cap(stored) <= maxSpare {
-		*buf = stored
+	if cap(*buf) <= maxSpare {
+		l.packBufs.Put(buf)
 	}
-	l.packBufs.Put(buf)
 	if err != nil {
 		return 0, err
 	}

@@ -122,11 +122,10 @@ func BenchmarkRead(b *testing.B) {
 
 func BenchmarkPack(b *testing.B) {
 	batch := otlpLogs(1)
-	buf := make([]byte, 2*len(batch))
-	var packed []byte
+	var buf, packed []byte
 	b.SetBytes(int64(len(batch)))
 	for b.Loop() {
-		packed, _ = CompressS2.pack(batch, buf)
+		packed, _ = CompressS2.pack(batch, &buf)
 	}
 	b.ReportMetric(float64(len(batch))/float64(len(packed)), "ratio")
 }

@@ -18,7 +18,7 @@ func FuzzScan(f *testing.F) {
 		b := newBatch(nil)
 		for i := range n {
 			p := bytes.Repeat([]byte{byte(i)}, int(600*i))
-			stored, flags := Compression(i%2).pack(p, nil)
+			stored, flags := Compression(i%2).pack(p, new([]byte))
 			b.add(recordHeader{stored: uint32(len(stored)), raw: uint32(len(p)), kind: 1, flags: flags, payloadCRC: payloadChecksum(stored)}, stored)
 		}
 		b.seal(5, h.salt)
@@ -105,7 +105,7 @@ func fuzzScanner(t *testing.T, h segmentHeader, data []byte, end int64) {
 
 // FuzzUnpack gives the decompressor any bytes with any promise of their length.
 func FuzzUnpack(f *testing.F) {
-	stored, _ := CompressS2.pack(bytes.Repeat([]byte("abc"), 1000), nil)
+	stored, _ := CompressS2.pack(bytes.Repeat([]byte("abc"), 1000), new([]byte))
 	f.Add(stored, uint32(3000))
 	f.Add(stored, uint32(2999))
 	f.Fuzz(func(t *testing.T, stored []byte, raw uint32) {

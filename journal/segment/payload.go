@@ -22,13 +22,14 @@ const (
 // minCompress is the payload size below which compression is not tried.
 const minCompress = 512
 
-// pack returns the bytes to store for payload, in buf where they differ from it,
-// and the record's flags.
-func (c Compression) pack(payload, buf []byte) ([]byte, uint8) {
+// pack returns the bytes to store for payload and the record's flags. The bytes
+// are payload itself or lie in buf, which is made larger where necessary.
+func (c Compression) pack(payload []byte, buf *[]byte) ([]byte, uint8) {
 	if c != CompressS2 || len(payload) < minCompress {
 		return payload, 0
 	}
-	packed := s2.Encode(buf[:cap(buf)], payload)
+	*buf = slices.Grow((*buf)[:0], s2.MaxEncodedLen(len(payload)))
+	packed := s2.Encode((*buf)[:cap(*buf)], payload)
 	if len(packed) > len(payload)-len(payload)/8 {
 		return payload, 0
 	}

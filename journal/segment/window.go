@@ -3,12 +3,16 @@ package segment
 import (
 	"errors"
 	"io"
+	"time"
 )
 
 const (
 	windowBytes = 256 << 10
 	// readBlock is what a disk loses at once when it cannot read.
 	readBlock = 4096
+
+	maxReadRetries = 10
+	readRetryPause = 20 * time.Millisecond
 )
 
 // window reads a file in large pieces. It never reads beyond end, because what
@@ -22,6 +26,7 @@ type window struct {
 	// valid record. unreadable counts their bytes.
 	lenient    bool
 	unreadable int64
+	retries    int
 }
 
 // bytes returns n bytes at off, valid until the next call. It returns
@@ -68,10 +73,23 @@ func (w *window) fill(off int64, n int) error {
 	}
 	for at := 0; at < n; at += readBlock {
 		block := w.buf[at:min(at+readBlock, n)]
-		if got, _ := w.r.ReadAt(block, off+int64(at)); got < len(block) {
+		if got := w.insist(block, off+int64(at)); got < len(block) {
 			clear(block[got:])
 			w.unreadable += int64(len(block) - got)
 		}
 	}
 	return nil
+}
+
+// insist reads a block and tries again a few times in the window's life: an
+// error that passes must not cost entries.
+func (w *window) insist(block []byte, off int64) int {
+	for {
+		got, _ := w.r.ReadAt(block, off)
+		if got == len(block) || w.retries >= maxReadRetries {
+			return got
+		}
+		w.retries++
+		time.Sleep(readRetryPause)
+	}
 }
