@@ -7,8 +7,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// Points that are at odds with themselves would fail in the store, and there
-// take the points after them along.
+// Points that are at odds with themselves would fail in the store, where some
+// take the points after them along and others lose a part of themselves without
+// a word.
 
 func (a *admission) histograms(m pmetric.Metric, dps pmetric.HistogramDataPointSlice, sh *shared) int {
 	dps.RemoveIf(func(p pmetric.HistogramDataPoint) bool {
