@@ -60,7 +60,7 @@ func charge(m *message, buf []byte, left int64, depth int) int64 {
 		if f := m.byNumber(num); f != nil && typ == protowire.BytesType {
 			val, _ := protowire.ConsumeBytes(buf)
 			if f.msg.role == packed {
-				left -= 8 * int64(len(val))
+				left -= 12 * int64(len(val)) // 8 bytes each, and room for the list to grow
 			} else {
 				left = charge(f.msg, val, left-f.msg.size, depth+1)
 			}
