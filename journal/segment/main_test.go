@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -23,7 +24,7 @@ const testDir = "/data/journal"
 
 // testOptions are small, so that tests meet every bound.
 func testOptions(fsys vfs.FS) Options {
-	return Options{Dir: testDir, FS: fsys, SegmentBytes: 4 << 10, MinFreeBytes: -1, RetryInterval: -1}
+	return Options{Dir: testDir, FS: fsys, SegmentBytes: 4 << 10, MinFreeBytes: -1, RetryInterval: -1, readPause: time.Microsecond}
 }
 
 func mustOpen(t testing.TB, o Options) *Log {

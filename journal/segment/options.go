@@ -47,6 +47,9 @@ type Options struct {
 	// Logger gets what people should know: recovery, damage, a disk that fails.
 	// Discarded when nil.
 	Logger *slog.Logger
+
+	// readPause is the time between two tries to read a block at opening.
+	readPause time.Duration
 }
 
 const (
@@ -55,6 +58,7 @@ const (
 	defaultMaxEntryBytes = 65 << 20
 	defaultMaxGroupBytes = 16 << 20
 	defaultRetryInterval = 250 * time.Millisecond
+	defaultReadPause     = 20 * time.Millisecond
 )
 
 func (o *Options) setDefaults() {
@@ -84,6 +88,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.RetryInterval == 0 {
 		o.RetryInterval = defaultRetryInterval
+	}
+	if o.readPause == 0 {
+		o.readPause = defaultReadPause
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

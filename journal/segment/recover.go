@@ -113,7 +113,7 @@ func (l *Log) recoverSegment(s *segmentState, limit uint64) error {
 	}
 	defer f.Close()
 	sc := newScanner(f, s.file, s.segmentHeader, limit)
-	sc.win.lenient = true
+	sc.win.lenient, sc.win.pause = true, l.opts.readPause
 	group := int64(0) // where the last group of entries begins
 	for tail := tailNone; tail == tailNone; {
 		rec, what, err := sc.read(0)

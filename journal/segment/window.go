@@ -12,7 +12,6 @@ const (
 	readBlock = 4096
 
 	maxReadRetries = 10
-	readRetryPause = 20 * time.Millisecond
 )
 
 // window reads a file in large pieces. It never reads beyond end, because what
@@ -27,6 +26,7 @@ type window struct {
 	lenient    bool
 	unreadable int64
 	retries    int
+	pause      time.Duration // between tries
 }
 
 // bytes returns n bytes at off, valid until the next call. It returns
@@ -90,6 +90,6 @@ func (w *window) insist(block []byte, off int64) int {
 			return got
 		}
 		w.retries++
-		time.Sleep(readRetryPause)
+		time.Sleep(w.pause)
 	}
 }
