@@ -22,7 +22,7 @@ func FuzzAdmit(f *testing.F) {
 	sp.Events().AppendEmpty().SetName("e")
 	spans, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	f.Add(spans)
-	for _, make := range []func(pmetric.Metric){
+	for _, fill := range []func(pmetric.Metric){
 		func(m pmetric.Metric) { gauge(m).Exemplars().AppendEmpty().SetIntValue(1) },
 		func(m pmetric.Metric) { sum(m) },
 		func(m pmetric.Metric) { histogram(m, []float64{1}, []uint64{1, 2}) },
@@ -32,7 +32,7 @@ func FuzzAdmit(f *testing.F) {
 		md := pmetric.NewMetrics()
 		m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 		m.SetName("m")
-		make(m)
+		fill(m)
 		data, _ := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
 		f.Add(data)
 	}

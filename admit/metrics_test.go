@@ -86,44 +86,50 @@ func summary(m pmetric.Metric, quantiles ...float64) {
 	}
 }
 
-func TestMetrics(t *testing.T) {
-	// f also checks that Prometheus takes what was kept and, where refused says
-	// so, that it would not have taken the rest.
-	f := func(change func(pmetric.ResourceMetrics, pmetric.Metric), kept int, refused bool, want string) {
-		t.Helper()
-		md := pmetric.NewMetrics()
-		rm := md.ResourceMetrics().AppendEmpty()
-		m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
-		m.SetName("m")
-		change(rm, m)
-		if refused {
-			raw := pmetric.NewMetrics()
-			md.CopyTo(raw)
-			if err := prometheus(t, raw); err == nil {
-				t.Error("Prometheus takes it all")
-			}
-		}
-		total := md.DataPointCount()
-		rep := &Report{}
-		n := Metrics(md, bounds, received, rep)
-		if n != kept || n != md.DataPointCount() || n+rep.Rejected() != total {
-			t.Errorf("kept %d, want %d; left %d, rejected %d of %d", n, kept, md.DataPointCount(), rep.Rejected(), total)
-		}
-		if n == 0 && md.ResourceMetrics().Len() != 0 {
-			t.Error("an empty resource is left")
-		}
-		check(t, rep, want)
-		if err := prometheus(t, md); err != nil {
-			t.Errorf("Prometheus refuses what was kept: %v", err)
+// onMetrics admits one metric after change. It also checks that Prometheus takes
+// what was kept and, where refused says so, that it would not have taken the rest.
+func onMetrics(t *testing.T, change func(pmetric.ResourceMetrics, pmetric.Metric), kept int, refused bool, want string) {
+	t.Helper()
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("m")
+	change(rm, m)
+	if refused {
+		raw := pmetric.NewMetrics()
+		md.CopyTo(raw)
+		if err := prometheus(t, raw); err == nil {
+			t.Error("Prometheus takes it all")
 		}
 	}
-	// on is for changes of the metric alone.
-	on := func(change func(pmetric.Metric), kept int, refused bool, want string) {
-		t.Helper()
-		f(func(_ pmetric.ResourceMetrics, m pmetric.Metric) { change(m) }, kept, refused, want)
+	total := md.DataPointCount()
+	rep := &Report{}
+	n := Metrics(md, bounds, received, rep)
+	if n != kept || n != md.DataPointCount() || n+rep.Rejected() != total {
+		t.Errorf("kept %d, want %d; left %d, rejected %d of %d", n, kept, md.DataPointCount(), rep.Rejected(), total)
 	}
-	type M = pmetric.Metric
+	if n == 0 && md.ResourceMetrics().Len() != 0 {
+		t.Error("an empty resource is left")
+	}
+	check(t, rep, want)
+	if err := prometheus(t, md); err != nil {
+		t.Errorf("Prometheus refuses what was kept: %v", err)
+	}
+}
 
+// onMetric is onMetrics for changes of the metric alone.
+func onMetric(t *testing.T, change func(pmetric.Metric), kept int, refused bool, want string) {
+	t.Helper()
+	onMetrics(t, func(_ pmetric.ResourceMetrics, m pmetric.Metric) { change(m) }, kept, refused, want)
+}
+
+type M = pmetric.Metric
+
+func TestMetrics(t *testing.T) {
+	on := func(change func(M), kept int, refused bool, want string) {
+		t.Helper()
+		onMetric(t, change, kept, refused, want)
+	}
 	// all types as they should be
 	on(func(m M) { gauge(m) }, 1, false, "")
 	on(func(m M) { sum(m) }, 1, false, "")
@@ -146,7 +152,20 @@ func TestMetrics(t *testing.T) {
 		exponential(m, 0, 0, 0)
 		m.ExponentialHistogram().SetAggregationTemporality(0)
 	}, 0, true, "no aggregation temporality")
-	// points
+	// resources
+	f := func(change func(pmetric.ResourceMetrics, M), kept int, refused bool, want string) {
+		t.Helper()
+		onMetrics(t, change, kept, refused, want)
+	}
+	f(func(rm pmetric.ResourceMetrics, m M) { gauge(m); rm.Resource().Attributes().PutStr("", "x") }, 1, true, `1 noted: resource attribute ""`)
+	f(func(rm pmetric.ResourceMetrics, m M) { gauge(m); nest(rm.Resource().Attributes().PutEmpty("k"), 40) }, 0, false, "nested deeper")
+}
+
+func TestPoints(t *testing.T) {
+	on := func(change func(M), kept int, refused bool, want string) {
+		t.Helper()
+		onMetric(t, change, kept, refused, want)
+	}
 	on(func(m M) { gauge(m).SetTimestamp(0) }, 0, false, "has no timestamp")
 	on(func(m M) { summary(m); m.Summary().DataPoints().At(0).SetTimestamp(9) }, 0, false, "metric point of 1970-01-01T00:00:00.000000009Z is older")
 	on(func(m M) { gauge(m).SetTimestamp(at(arrival.AddDate(74, 0, 0))) }, 0, false, "is later than")
@@ -177,14 +196,13 @@ func TestMetrics(t *testing.T) {
 		exp.At(0).CopyTo(exp.AppendEmpty())
 		exp.At(1).SetScale(1)
 	}, 1, true, "1 rejected: a point of exponential")
-	// resources
-	f(func(rm pmetric.ResourceMetrics, m M) { gauge(m); rm.Resource().Attributes().PutStr("", "x") }, 1, true, `1 noted: resource attribute ""`)
-	f(func(rm pmetric.ResourceMetrics, m M) { gauge(m); nest(rm.Resource().Attributes().PutEmpty("k"), 40) }, 0, false, "nested deeper")
-	// exemplars
-	ex := func(change func(pmetric.Exemplar), left int, refused bool, want string) {
+}
+
+func TestExemplars(t *testing.T) {
+	f := func(change func(pmetric.Exemplar), left int, refused bool, want string) {
 		t.Helper()
 		var exs pmetric.ExemplarSlice
-		on(func(m M) {
+		onMetric(t, func(m M) {
 			p := histogram(m, nil, nil)
 			exs = p.Exemplars()
 			e := exs.AppendEmpty()
@@ -196,12 +214,12 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%d exemplars are left, want %d", exs.Len(), left)
 		}
 	}
-	ex(func(pmetric.Exemplar) {}, 1, false, "")
-	ex(func(e pmetric.Exemplar) { e.SetTimestamp(0) }, 1, false, "")
-	ex(func(e pmetric.Exemplar) { pmetric.NewExemplar().CopyTo(e) }, 0, true, "1 noted: an exemplar of metric \"m\" was left out of its point: it has no value")
-	ex(func(e pmetric.Exemplar) { e.SetTimestamp(5) }, 0, false, "its time 1970")
-	ex(func(e pmetric.Exemplar) { nest(e.FilteredAttributes().PutEmpty("k"), 40) }, 0, false, "nested deeper")
-	ex(func(e pmetric.Exemplar) { e.FilteredAttributes().PutStr("k", strings.Repeat("x", record.MaxRowSize)) }, 0, false, "above the limit")
+	f(func(pmetric.Exemplar) {}, 1, false, "")
+	f(func(e pmetric.Exemplar) { e.SetTimestamp(0) }, 1, false, "")
+	f(func(e pmetric.Exemplar) { pmetric.NewExemplar().CopyTo(e) }, 0, true, "1 noted: an exemplar of metric \"m\" was left out of its point: it has no value")
+	f(func(e pmetric.Exemplar) { e.SetTimestamp(5) }, 0, false, "its time 1970")
+	f(func(e pmetric.Exemplar) { nest(e.FilteredAttributes().PutEmpty("k"), 40) }, 0, false, "nested deeper")
+	f(func(e pmetric.Exemplar) { e.FilteredAttributes().PutStr("k", strings.Repeat("x", record.MaxRowSize)) }, 0, false, "above the limit")
 }
 
 // TestNoOtherPointIsLost mixes good and bad points of all types.
