@@ -58,9 +58,9 @@ type Expectation struct {
 	// as down.
 	Direction record.Direction `yaml:"direction"`
 	// Seen is the probability, between 0 and 1, that the finding shows when the
-	// fault is there and the source was examined. So a strong finding speaks for
-	// the fault by ln(Seen·BF + 1 − Seen), BF being the Bayes factor that its
-	// p-value allows at most, and its absence speaks against by ln(1 − Seen).
+	// fault is there and the source was examined: the nearer to 1, the more its
+	// presence speaks for the fault and its absence against it. 0.95 says "must
+	// show", 0.3 "may show".
 	Seen float64 `yaml:"seen"`
 	// Essential evidence must be there for the fault to be named at all.
 	Essential bool `yaml:"essential"`

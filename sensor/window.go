@@ -95,6 +95,7 @@ func Gather(ctx context.Context, src Source, r Range, lim Limits, want ...record
 			return nil, err
 		}
 	}
+	w.Series = Derive(w.Series)
 	w.Spans, w.Logs = len(spans), len(logs)
 	w.index(spans, logs)
 	return w, nil

@@ -36,6 +36,7 @@ type Break struct {
 	Novel               *sensor.Event
 	Visits              int
 	Goes                int // of these, how many went on behind the break
+	Logs                int // how many show it in the log
 	Thrown              int // how many logged an exception
 	Missing             []string
 	At                  []int64 // starts of the visits, ascending
@@ -43,12 +44,22 @@ type Break struct {
 	// Lost is set when the call to that service is what failed.
 	Lost string
 	Pods map[string]int
+	// Strength is how often the baseline shows as many, Share the share of the
+	// operation's visits.
+	Strength, Share float64
+}
+
+// Aborts reports whether most visits ended where they broke.
+func (b *Break) Aborts() bool {
+	return 2*b.Goes < b.Visits || 2*b.Thrown >= b.Visits
 }
 
 // Charges is the account of one slice.
 type Charges struct {
 	Shares map[sensor.Key]*sensor.Hits
 	Breaks []*Break // most visits first
+	visits map[int32]float64
+	breaks map[breakKey]*Break
 }
 
 type breakKey struct {
@@ -59,14 +70,15 @@ type breakKey struct {
 }
 
 // Charge examines every request of p and charges each break to the deepest
-// visit that shows one. withBreaks asks for the list of breaks too.
-func (m *Model) Charge(p *sensor.Profile, withBreaks bool) *Charges {
-	c := &Charges{Shares: map[sensor.Key]*sensor.Hits{}}
-	breaks := map[breakKey]*Break{}
-	for i := range p.Flows {
-		m.chargeTrace(&p.Flows[i], c, breaks, withBreaks)
+// visit that shows one.
+func (m *Model) Charge(p *sensor.Profile) *Charges {
+	c := &Charges{
+		Shares: map[sensor.Key]*sensor.Hits{}, visits: map[int32]float64{}, breaks: map[breakKey]*Break{},
 	}
-	for k, b := range breaks {
+	for i := range p.Flows {
+		m.chargeTrace(&p.Flows[i], c)
+	}
+	for k, b := range c.breaks {
 		m.describe(k, b)
 		c.Breaks = append(c.Breaks, b)
 	}
@@ -91,7 +103,7 @@ func compareNovel(a, b *sensor.Event) int {
 	}
 }
 
-func (m *Model) chargeTrace(f *sensor.FlowTrace, c *Charges, breaks map[breakKey]*Break, withBreaks bool) {
+func (m *Model) chargeTrace(f *sensor.FlowTrace, c *Charges) {
 	states := make([]visitState, len(f.Visits))
 	known := make([]bool, len(f.Visits))
 	below := make([]bool, len(f.Visits))   // a callee, direct or not, is bad
@@ -122,8 +134,9 @@ func (m *Model) chargeTrace(f *sensor.FlowTrace, c *Charges, breaks map[breakKey
 		c.add(record.QuadrantTraces, KindBrokenSpans, ctx, own && st.spans, item)
 		c.add(record.QuadrantTraces, KindCut, ctx, own && callers[i], item)
 		m.addLost(c, ctx, v, st, root, item)
-		if root && withBreaks {
-			note(m, breaks, v, st, item)
+		c.visits[v.Context]++
+		if root {
+			note(m, c.breaks, v, st, item)
 		}
 	}
 }
@@ -173,6 +186,9 @@ func note(m *Model, breaks map[breakKey]*Break, v sensor.FlowVisit, st *visitSta
 	b.Pods[m.voc.Pod(v.Pod)]++
 	if st.goes {
 		b.Goes++
+	}
+	if st.logs {
+		b.Logs++
 	}
 	for _, e := range m.voc.Path(v.Path) {
 		if ev := m.voc.Event(e); ev.Thrown && ev.Severe {

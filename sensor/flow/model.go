@@ -185,7 +185,7 @@ func (m *Model) examine(v sensor.FlowVisit) (st visitState, known bool) {
 			have[i] = true
 		}
 	}
-	firstAt := -1
+	firstAt, firstLog := -1, -1 // events are by position
 	for j := range c.events {
 		if have[j] {
 			continue
@@ -194,10 +194,13 @@ func (m *Model) examine(v sensor.FlowVisit) (st visitState, known bool) {
 			if have[i] && c.after[i][j] {
 				if m.voc.Event(c.events[j]).Kind == sensor.EventLog {
 					st.logs = true
+					if firstLog < 0 {
+						firstLog = j
+					}
 				} else {
 					st.spans = true
 				}
-				if firstAt < 0 { // events are by position
+				if firstAt < 0 {
 					firstAt = j
 				}
 				break
@@ -223,7 +226,15 @@ func (m *Model) examine(v sensor.FlowVisit) (st visitState, known bool) {
 	}
 	st.bad = st.logs || st.spans
 	if firstAt >= 0 {
-		m.locate(c, &st, path, have, firstAt)
+		// Statements tell the place in the code better than spans do.
+		at := firstAt
+		if firstLog >= 0 {
+			at = firstLog
+		}
+		m.locate(c, &st, path, have, at)
+		if ev := m.voc.Event(c.events[firstAt]); ev.Kind == sensor.EventCall && !st.goes && st.lost == "" {
+			st.lost = ev.Name
+		}
 	}
 	return st, true
 }
@@ -258,8 +269,5 @@ func (m *Model) locate(c *contextModel, st *visitState, path []int32, have []boo
 		if x.Kind == sensor.EventLog && x.Owner == ev.Owner && c.rate[e] <= 1-always && !x.Thrown {
 			st.goes = true
 		}
-	}
-	if ev.Kind == sensor.EventCall && !st.goes && st.lost == "" {
-		st.lost = ev.Name
 	}
 }

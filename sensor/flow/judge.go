@@ -1,0 +1,153 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"inquest/record"
+	"inquest/sensor"
+	"inquest/stats"
+)
+
+// Kinds of findings about how the paths of a service broke. Each service whose
+// paths could be examined has one of both, so that absence counts.
+const (
+	KindAborts = "flow_aborts"  // requests end at the break, or report an exception
+	KindGoesOn = "flow_goes_on" // requests leave the usual path and go on
+)
+
+// Judgement is what the paths of an incident show.
+type Judgement struct {
+	Findings []record.Finding
+	// Breaks are the breaks charged to services, the strongest first.
+	Breaks []*Break
+}
+
+// Judge compares the paths of an incident with those of the baseline.
+func Judge(voc *sensor.Vocabulary, base []*sensor.Profile, inc *sensor.Profile) Judgement {
+	m := Learn(voc, base)
+	charges := make([]*Charges, len(base))
+	shares := make([]map[sensor.Key]*sensor.Hits, len(base))
+	for i, p := range base {
+		charges[i] = m.Charge(p)
+		shares[i] = charges[i].Shares
+	}
+	now := m.Charge(inc)
+	j := Judgement{Findings: sensor.CompareShares(shares, now.Shares, inc.Range, 1)}
+	m.rate(charges, now)
+	j.Breaks = now.Breaks
+	slices.SortStableFunc(j.Breaks, func(a, b *Break) int {
+		return cmp.Or(cmp.Compare(a.Strength, b.Strength), cmp.Compare(b.Visits, a.Visits))
+	})
+	j.Findings = append(j.Findings, kinds(now, j.Breaks, inc.Range)...)
+	for i := range j.Findings {
+		j.Findings[i].Text = text(&j.Findings[i], j.Breaks)
+	}
+	return j
+}
+
+// rate gives each break of the incident its strength.
+func (m *Model) rate(base []*Charges, now *Charges) {
+	for k, b := range now.breaks {
+		var past []stats.Share
+		for _, c := range base {
+			n := c.visits[k.context]
+			if n == 0 {
+				continue
+			}
+			s := stats.Share{N: n}
+			if o := c.breaks[k]; o != nil {
+				s.K = float64(o.Visits)
+			}
+			past = append(past, s)
+		}
+		n := now.visits[k.context]
+		b.Share = float64(b.Visits) / n
+		b.Strength = 1
+		if len(past) > 0 {
+			if p, up := stats.FitShares(past).Tail(float64(b.Visits), n); up {
+				b.Strength = p
+			}
+		}
+	}
+}
+
+// kinds says, for each service that was examined, whether its strongest break in
+// the log ends requests or diverts them.
+func kinds(now *Charges, breaks []*Break, r sensor.Range) []record.Finding {
+	best := map[string]*Break{}
+	tried := map[string]int{}
+	for _, b := range breaks {
+		if b.Lost != "" || !b.inLogs() {
+			continue
+		}
+		tried[b.Service]++
+		if best[b.Service] == nil {
+			best[b.Service] = b
+		}
+	}
+	var out []record.Finding
+	done := map[string]bool{}
+	for _, k := range sensor.Sorted(now.Shares) {
+		if k.Kind != KindBrokenLogs || done[k.Entity.Name] {
+			continue
+		}
+		done[k.Entity.Name] = true
+		b := best[k.Entity.Name]
+		for _, kind := range []string{KindAborts, KindGoesOn} {
+			f := record.Finding{
+				Quadrant: record.QuadrantLogs, Sensor: Name, Entity: k.Entity, Kind: kind,
+				From: sensor.Time(r.From), To: sensor.Time(r.To), Direction: record.DirectionUp, Strength: 1, Unit: "1",
+			}
+			if b != nil && b.Aborts() == (kind == KindAborts) {
+				f.Subject = b.Operation
+				f.Strength = stats.Any(b.Strength, tried[b.Service])
+				f.Observed, f.Requests = b.Share, b.Share
+				key := k
+				key.Subject = ""
+				f.Evidence = sensor.Evidence(key, r, b.Items)
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// inLogs reports whether log statements show the break.
+func (b *Break) inLogs() bool { return 2*b.Logs >= b.Visits }
+
+func text(f *record.Finding, breaks []*Break) string {
+	at := ""
+	for _, b := range breaks {
+		if b.Service == f.Entity.Name && b.Lost == "" && (f.Subject == "" || b.Operation == f.Subject) {
+			after, before := b.Region()
+			at = fmt.Sprintf(" between %q and %q", after, before)
+			if !b.HasBefore {
+				at = fmt.Sprintf(" with the new error %q", before)
+			}
+			break
+		}
+	}
+	switch f.Kind {
+	case KindBrokenLogs:
+		return fmt.Sprintf("%s of requests to %s %s leave their usual statements%s (usual: %s)",
+			percent(f.Observed), f.Entity.Name, f.Subject, at, percent(f.Expected))
+	case KindBrokenSpans:
+		return fmt.Sprintf("%s of requests to %s %s lack spans or calls that they always have, or end in error (usual: %s)",
+			percent(f.Observed), f.Entity.Name, f.Subject, percent(f.Expected))
+	case KindCut:
+		return fmt.Sprintf("%s of requests break in %s %s and lack later spans of its callers (usual: %s)",
+			percent(f.Observed), f.Entity.Name, f.Subject, percent(f.Expected))
+	case KindLost:
+		return fmt.Sprintf("%s of calls from %s to %s do not reach it (usual: %s)",
+			percent(f.Observed), f.Peer.Name, f.Entity.Name, percent(f.Expected))
+	case KindAborts:
+		return fmt.Sprintf("requests to %s %s end%s", f.Entity.Name, f.Subject, at)
+	case KindGoesOn:
+		return fmt.Sprintf("requests to %s %s take another path%s", f.Entity.Name, f.Subject, at)
+	}
+	return ""
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.3g %%", 100*v) }

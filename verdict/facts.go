@@ -1,0 +1,155 @@
+package verdict
+
+import (
+	"cmp"
+	"slices"
+
+	"inquest/record"
+	"inquest/sensor"
+	"inquest/sensor/flow"
+)
+
+// facts are the findings of an incident, indexed, and how entities are joined.
+// Findings that mean nothing by themselves are among them: that a measure was
+// taken and is as usual is evidence too.
+type facts struct {
+	findings []record.Finding
+	breaks   []*flow.Break
+	byKind   map[factKey][]int                 // indexes of findings, strongest first
+	ways     map[factKey][]int                 // findings with a peer, by the peer
+	entities []record.Entity                   // that can be at fault
+	serves   map[record.Entity]record.Entity   // pod → service
+	parts    map[record.Entity][]record.Entity // service → pods, model → pods
+	hosts    map[record.Entity][]record.Entity // pod → node, GPU
+	hosted   map[record.Entity][]record.Entity // node, GPU → pods
+	callers  map[record.Entity][]record.Entity
+	callees  map[record.Entity][]record.Entity
+	edges    []record.Edge
+	has      map[record.Quadrant]bool
+	question Question
+}
+
+type factKey struct {
+	entity record.Entity
+	kind   string
+	quad   record.Quadrant
+}
+
+func newFacts(ev *evidence, q Question) *facts {
+	f := &facts{
+		byKind: map[factKey][]int{}, ways: map[factKey][]int{},
+		serves: map[record.Entity]record.Entity{}, parts: map[record.Entity][]record.Entity{},
+		hosts: map[record.Entity][]record.Entity{}, hosted: map[record.Entity][]record.Entity{},
+		callers: map[record.Entity][]record.Entity{}, callees: map[record.Entity][]record.Entity{},
+		has: ev.has, question: q,
+	}
+	f.findings = sensor.Compare(ev.baseRequests, ev.requests, 1)
+	j := flow.Judge(ev.voc, ev.baseRequests, ev.requests)
+	f.findings = append(f.findings, j.Findings...)
+	f.breaks = j.Breaks
+	f.findings = append(f.findings, sensor.Compare(ev.baseSeries, ev.series, 1)...)
+	f.topology(ev)
+	for i := range f.findings {
+		x := &f.findings[i]
+		k := factKey{x.Entity, x.Kind, x.Quadrant}
+		f.byKind[k] = append(f.byKind[k], i)
+		if x.Peer != nil {
+			k.entity = *x.Peer
+			f.ways[k] = append(f.ways[k], i)
+		}
+	}
+	byStrength := func(a, b int) int {
+		return cmp.Or(cmp.Compare(f.findings[a].Strength, f.findings[b].Strength),
+			cmp.Compare(f.findings[b].Effect, f.findings[a].Effect), cmp.Compare(a, b))
+	}
+	for _, idx := range f.byKind {
+		slices.SortFunc(idx, byStrength)
+	}
+	for _, idx := range f.ways {
+		slices.SortFunc(idx, byStrength)
+	}
+	return f
+}
+
+// topology joins entities from the edges that were seen in incident or baseline.
+func (f *facts) topology(ev *evidence) {
+	edges := map[record.Edge]bool{}
+	profiles := append(append([]*sensor.Profile{ev.requests, ev.series}, ev.baseRequests...), ev.baseSeries...)
+	for _, p := range profiles {
+		for e := range p.Edges {
+			edges[e] = true
+		}
+	}
+	for e := range edges {
+		f.edges = append(f.edges, e)
+	}
+	slices.SortFunc(f.edges, record.Edge.Compare)
+	set := map[record.Entity]bool{}
+	for _, e := range f.edges {
+		switch {
+		case e.Kind == record.EdgeCalls:
+			f.callees[e.From] = append(f.callees[e.From], e.To)
+			f.callers[e.To] = append(f.callers[e.To], e.From)
+		case e.Kind == record.EdgeServes && e.To.Kind == record.EntityService:
+			f.serves[e.From] = e.To
+			f.parts[e.To] = append(f.parts[e.To], e.From)
+		case e.Kind == record.EdgeServes:
+			f.parts[e.To] = append(f.parts[e.To], e.From)
+		case e.Kind == record.EdgeRunsOn:
+			f.hosts[e.From] = append(f.hosts[e.From], e.To)
+			f.hosted[e.To] = append(f.hosted[e.To], e.From)
+		}
+		set[e.From], set[e.To] = true, true
+	}
+	for i := range f.findings {
+		set[f.findings[i].Entity] = true
+	}
+	for e := range set {
+		// A pod speaks for its service; only one that belongs to none stands for
+		// itself.
+		if e.Kind == record.EntityPod && !f.serves[e].IsZero() {
+			continue
+		}
+		f.entities = append(f.entities, e)
+	}
+	slices.SortFunc(f.entities, record.Entity.Compare)
+}
+
+// self returns the entities whose findings are findings of e.
+func (f *facts) self(e record.Entity) []record.Entity {
+	out := append([]record.Entity{e}, f.parts[e]...)
+	for _, p := range f.parts[e] {
+		for _, h := range f.hosts[p] {
+			if h.Kind == record.EntityGPU {
+				out = append(out, h)
+			}
+		}
+	}
+	return out
+}
+
+// above returns all that call e, directly or not.
+func (f *facts) above(e record.Entity) []record.Entity {
+	seen := map[record.Entity]bool{e: true}
+	queue := []record.Entity{e}
+	var out []record.Entity
+	for len(queue) > 0 {
+		for _, c := range f.callers[queue[0]] {
+			if !seen[c] {
+				seen[c] = true
+				out = append(out, c)
+				queue = append(queue, c)
+			}
+		}
+		queue = queue[1:]
+	}
+	return out
+}
+
+// reaches reports whether a calls b, directly or not, or is it.
+func (f *facts) reaches(a, b record.Entity) bool {
+	if a == b || f.serves[a] == b {
+		return true
+	}
+	return slices.Contains(f.above(b), a)
+}

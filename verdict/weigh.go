@@ -1,0 +1,246 @@
+package verdict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"inquest/catalog"
+	"inquest/record"
+	"inquest/stats"
+)
+
+// shape is the exponent of the density a·p^(a−1) of p-values of a measure that a
+// fault does move: with 0.1, half of them are below 0.001, and a p-value near
+// one is ten times rarer than without a fault.
+const shape = 0.1
+
+// essentialP is the p-value above which essential evidence counts as not there.
+const essentialP = 0.05
+
+// strongP is the p-value from which evidence counts as strong.
+const strongP = 0.01
+
+// weight is the logarithm of the likelihood ratio of a p-value, for evidence
+// that shows with probability seen when the fault is there.
+func weight(p, seen float64) float64 {
+	return math.Log(seen*shape*math.Pow(math.Max(p, stats.MinP), shape-1) + 1 - seen)
+}
+
+// piece is what was found for one expectation of a fault.
+type piece struct {
+	expect   *catalog.Expectation
+	p        float64
+	weight   float64
+	examined bool
+	findings []int // those that carry it, strongest first
+}
+
+// hypothesis is a fault at an entity.
+type hypothesis struct {
+	entity record.Entity
+	fault  *catalog.Fault
+	score  float64
+	pieces []piece
+}
+
+// weigh scores every fault of the catalogue at every entity that can have it and
+// for which its essential evidence is there; the best comes first.
+func weigh(c *catalog.Catalog, f *facts) []*hypothesis {
+	var out []*hypothesis
+	for _, e := range f.entities {
+		for _, fault := range c.Faults {
+			if !slices.Contains(fault.At, e.Kind) {
+				continue
+			}
+			if h := test(f, e, fault); h != nil {
+				out = append(out, h)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *hypothesis) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), a.entity.Compare(b.entity), cmp.Compare(a.fault.ID, b.fault.ID))
+	})
+	return out
+}
+
+func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
+	h := &hypothesis{entity: e, fault: fault}
+	any := false
+	for i := range fault.Expect {
+		x := &fault.Expect[i]
+		p := look(f, e, x)
+		if x.Essential && (!p.examined || p.p > essentialP) {
+			return nil
+		}
+		if !x.Symptom && p.examined && p.p <= essentialP {
+			any = true
+		}
+		h.score += p.weight
+		h.pieces = append(h.pieces, p)
+	}
+	if !any {
+		return nil
+	}
+	h.score += symptomWeight(f, e)
+	return h
+}
+
+// symptomWeight compares the entity with the symptom of the question: a cause is
+// where the symptom was felt, or below it. The factor is even odds against one
+// in twenty, for symptoms are often reported from the wrong place.
+func symptomWeight(f *facts, e record.Entity) float64 {
+	s := f.question.Symptom
+	if s == nil || s.Entity == nil {
+		return 0
+	}
+	if f.reaches(*s.Entity, e) || f.serves[*s.Entity] == e {
+		return 0
+	}
+	return math.Log(0.05)
+}
+
+// look finds the evidence for one expectation.
+func look(f *facts, e record.Entity, x *catalog.Expectation) piece {
+	switch x.Where {
+	case catalog.WhereIn, catalog.WhereOut:
+		return lookWays(f, e, x)
+	case catalog.WhereCallers:
+		return lookAt(f, f.callers[e], x)
+	case catalog.WhereHosted:
+		return lookAt(f, f.hosted[e], x)
+	case catalog.WhereHost:
+		var hosts []record.Entity
+		for _, s := range f.self(e) {
+			hosts = append(hosts, f.hosts[s]...)
+		}
+		return lookAt(f, hosts, x)
+	default:
+		return lookAt(f, f.self(e), x)
+	}
+}
+
+// fits reports whether a finding goes in the expected direction.
+func fits(d, want record.Direction) bool {
+	switch want {
+	case "":
+		return true
+	case record.DirectionUp:
+		return d == record.DirectionUp || d == record.DirectionAppeared
+	default:
+		return d == record.DirectionDown || d == record.DirectionVanished
+	}
+}
+
+// lookAt takes the strongest finding of the entities, corrected for the number
+// of measures among which it is the strongest.
+func lookAt(f *facts, entities []record.Entity, x *catalog.Expectation) piece {
+	out := piece{expect: x, p: 1}
+	tried := 0
+	best := -1
+	for _, e := range entities {
+		for _, kind := range x.Kinds {
+			idx := f.byKind[factKey{e, kind, x.Quadrant}]
+			tried += len(idx)
+			for _, i := range idx {
+				if !fits(f.findings[i].Direction, x.Direction) {
+					continue
+				}
+				if f.findings[i].Strength <= strongP {
+					out.findings = append(out.findings, i)
+				}
+				if best < 0 || f.findings[i].Strength < f.findings[best].Strength {
+					best = i
+				}
+			}
+		}
+	}
+	out.examined = tried > 0
+	if !out.examined {
+		return out
+	}
+	if best >= 0 {
+		out.p = stats.Any(f.findings[best].Strength, tried)
+		if len(out.findings) == 0 && out.p <= essentialP {
+			out.findings = []int{best}
+		}
+	}
+	slices.SortStableFunc(out.findings, func(a, b int) int {
+		return cmp.Or(cmp.Compare(f.findings[a].Strength, f.findings[b].Strength), cmp.Compare(f.findings[b].Effect, f.findings[a].Effect))
+	})
+	out.weight = weight(out.p, x.Seen)
+	return out
+}
+
+// lookWays looks at every way into or out of the entity: a fault there shows on
+// all of them, so each that is as usual speaks against it. The strongest counts
+// in full, each further one adds at most what a single even bet does: they are
+// not independent.
+func lookWays(f *facts, e record.Entity, x *catalog.Expectation) piece {
+	out := piece{expect: x, p: 1}
+	type way struct {
+		peer record.Entity
+		p    float64
+	}
+	var ways []way
+	at := map[record.Entity]int{}
+	for _, self := range f.self(e) {
+		for _, kind := range x.Kinds {
+			index := f.byKind
+			if x.Where == catalog.WhereOut {
+				index = f.ways
+			}
+			for _, i := range index[factKey{self, kind, x.Quadrant}] {
+				v := &f.findings[i]
+				if v.Peer == nil {
+					continue
+				}
+				other := *v.Peer
+				if x.Where == catalog.WhereOut {
+					other = v.Entity
+				}
+				k, ok := at[other]
+				if !ok {
+					k = len(ways)
+					at[other] = k
+					ways = append(ways, way{other, 1})
+				}
+				if fits(v.Direction, x.Direction) {
+					ways[k].p = math.Min(ways[k].p, v.Strength)
+					if v.Strength <= strongP {
+						out.findings = append(out.findings, i)
+					}
+				}
+			}
+		}
+	}
+	out.examined = len(ways) > 0
+	if !out.examined {
+		return out
+	}
+	slices.SortStableFunc(ways, func(a, b way) int { return cmp.Or(cmp.Compare(a.p, b.p), a.peer.Compare(b.peer)) })
+	for i, w := range ways {
+		l := weight(stats.Any(w.p, len(ways)), x.Seen)
+		if i > 0 {
+			l = math.Min(l, math.Ln2)
+		}
+		out.weight += l
+	}
+	out.p = stats.Any(ways[0].p, len(ways))
+	slices.SortStableFunc(out.findings, func(a, b int) int { return cmp.Compare(f.findings[a].Strength, f.findings[b].Strength) })
+	return out
+}
+
+// quadrants returns those with strong evidence for the hypothesis.
+func (h *hypothesis) quadrants() []record.Quadrant {
+	var out []record.Quadrant
+	for _, q := range record.Quadrants {
+		for i := range h.pieces {
+			if p := &h.pieces[i]; p.expect.Quadrant == q && p.examined && p.p <= strongP {
+				out = append(out, q)
+				break
+			}
+		}
+	}
+	return out
+}
