@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"inquest/journal"
 )
+
+// fullReportInterval keeps a journal at its limit from flooding the log.
+const fullReportInterval = 10 * time.Second
 
 // batch is a group of entries on the way to one sync. Until the committer takes
 // it, it changes under Log.mu.
@@ -141,6 +145,10 @@ func (l *Log) roomFor(size int64) error {
 	}
 	held := l.bytes() + l.writing + int64(len(l.pending.buf))
 	if held+size+headerSize > l.opts.MaxBytes {
+		if now := time.Now(); now.Sub(l.fullReported) > fullReportInterval {
+			l.fullReported = now
+			l.opts.Logger.Warn("the journal is at its limit; senders are told to try again", "bytes", held, "limit", l.opts.MaxBytes)
+		}
 		return fmt.Errorf("cannot append: the journal holds %d bytes of %d that the stores have not taken yet: %w", held, l.opts.MaxBytes, journal.ErrFull)
 	}
 	return nil

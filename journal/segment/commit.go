@@ -93,20 +93,28 @@ func (l *Log) finish(b *batch, err error) {
 // commit makes the batch durable. When it returns an error, no entry of the
 // batch is stored, unless the error is [ErrUnknown].
 func (l *Log) commit(b *batch) error {
-	if err := l.checkFree(len(b.buf)); err != nil {
-		return err
-	}
 	if l.failure != nil && time.Now().Before(l.retryAt) {
 		return l.failure
 	}
-	err := l.tryCommit(b)
-	if err == nil {
+	err := l.checkFree(len(b.buf))
+	if err != nil {
+		l.noteFailure(err, 0)
+		return err
+	}
+	if err = l.tryCommit(b); err == nil {
 		if l.failure != nil {
 			l.opts.Logger.Info("the journal takes entries again")
 			l.failure = nil
 		}
 		return nil
 	}
+	l.noteFailure(err, l.opts.RetryInterval)
+	return err
+}
+
+// noteFailure has err answered to senders until pause is over, and reports it if
+// all was well before.
+func (l *Log) noteFailure(err error, pause time.Duration) {
 	if l.failure == nil {
 		l.opts.Logger.Error("the journal cannot store entries; senders are told to try again", "error", err)
 	}
@@ -115,8 +123,7 @@ func (l *Log) commit(b *batch) error {
 		// What is unknown of this batch is known of the next: it is not written.
 		l.failure = fmt.Errorf("cannot append: the disk failed: %w", journal.ErrClosed)
 	}
-	l.retryAt = time.Now().Add(l.opts.RetryInterval)
-	return err
+	l.retryAt = time.Now().Add(pause)
 }
 
 // checkFree refuses a batch while the disk is nearly full.

@@ -277,7 +277,8 @@ func TestFaultAtEachCall(t *testing.T) {
 	f(5, syscall.EIO)
 	f(1, syscall.ENOSPC)
 	f(4, syscall.ENOSPC)
-	f(1000, syscall.EIO)
+	f(1<<30, syscall.EIO)
+	f(1<<30, syscall.ENOSPC)
 }
 
 // faultRun works on a disk that fails from the n-th call on count times. It
@@ -307,6 +308,10 @@ func faultRun(n, count int, fault error) (met bool, err error) {
 		mustCloseAnyhow(l)
 	}
 	mem.SetFault(nil)
+	if n%2 == 0 { // the disk failed because power was failing
+		mem = mem.CrashClone(rng)
+		o.FS = mem
+	}
 	l, err := Open(o)
 	if err != nil {
 		return met, err

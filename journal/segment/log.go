@@ -36,8 +36,10 @@ type Log struct {
 	calls   sync.WaitGroup // running calls of Append
 	pending *batch         // gathers entries
 	writing int64          // bytes of the batch at the committer
-	changed chan struct{}  // closed and replaced when last or closed changes
-	aside   map[asideKey]bool
+
+	fullReported time.Time     // when it was last logged that MaxBytes is reached
+	changed      chan struct{} // closed and replaced when last or closed changes
+	aside        map[asideKey]bool
 
 	truncating sync.Mutex // one Truncate at a time
 

@@ -80,9 +80,13 @@ func (l *Log) identify(path string, byName segmentHeader) (*segmentState, error)
 	if s.file, err = f.Size(); err != nil {
 		return nil, err
 	}
-	b := make([]byte, headerSize)
-	n, _ := f.ReadAt(b, 0) // what cannot be read is damage, and the name will do
-	h, ok := decodeSegmentHeader(b[:n])
+	// What cannot be read is damage, and the name will do.
+	win := window{r: f, end: min(headerSize, s.file), lenient: true, pause: l.opts.readPause}
+	b, err := win.bytes(0, int(win.end))
+	if err != nil {
+		return nil, err
+	}
+	h, ok := decodeSegmentHeader(b)
 	switch {
 	case !ok && s.file > headerSize:
 		l.setAside(s, 0, headerSize, "the segment's header is damaged; its file name serves instead")
