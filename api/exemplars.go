@@ -122,8 +122,8 @@ func (s *server) findExemplars(ctx context.Context, selectors [][]*labels.Matche
 			From:   from, To: includeEnd(to),
 		}
 		err := s.cfg.Records.QueryRecords(ctx, q, func(fields []record.Field) error {
-			e, ok := exemplarOf(fields, metricName(sel))
-			if !ok || !labelsMatch(sel, e) {
+			e, others, ok := exemplarOf(fields, metricName(sel))
+			if !ok || !labelsMatch(sel, e, others) {
 				return nil
 			}
 			key := e.Metric + mapKey(e.Labels) + e.Time.String() + e.SpanID + e.TraceID
@@ -224,8 +224,8 @@ func serviceOf(sel []*labels.Matcher) string {
 
 // labelsMatch tells whether the exemplar belongs to a series that the selector
 // takes. An exemplar is kept with the histogram, not with a bucket: le="0.5"
-// takes those of up to 0.5.
-func labelsMatch(sel []*labels.Matcher, e apitype.Exemplar) bool {
+// takes those of up to 0.5. Others are fields that may be of the resource.
+func labelsMatch(sel []*labels.Matcher, e apitype.Exemplar, others map[string]string) bool {
 	for _, m := range sel {
 		switch m.Name {
 		case model.MetricNameLabel, model.QuantileLabel:
@@ -237,7 +237,10 @@ func labelsMatch(sel []*labels.Matcher, e apitype.Exemplar) bool {
 		default:
 			v, ok := e.Labels[m.Name]
 			if !ok {
-				v = e.Labels[promLabel(m.Name)]
+				v, ok = e.Labels[promLabel(m.Name)]
+			}
+			if !ok {
+				v = others[promLabel(m.Name)]
 			}
 			if !m.Matches(v) {
 				return false
@@ -249,8 +252,11 @@ func labelsMatch(sel []*labels.Matcher, e apitype.Exemplar) bool {
 
 // exemplarOf reads an exemplar's record. Labels get the names and the job and
 // instance that OpenTelemetry's Prometheus compatibility gives to the series.
-func exemplarOf(fields []record.Field, metric string) (apitype.Exemplar, bool) {
-	e := apitype.Exemplar{Metric: metric, Labels: map[string]string{}}
+// Others, by such names too, are attributes of which a flat record does not say
+// whether they are the resource's, and so labels, or the exemplar's own.
+func exemplarOf(fields []record.Field, metric string) (e apitype.Exemplar, others map[string]string, ok bool) {
+	e = apitype.Exemplar{Metric: metric, Labels: map[string]string{}}
+	others = map[string]string{}
 	var attributes map[string]any
 	resource := map[string]string{}
 	for _, f := range fields {
@@ -273,10 +279,12 @@ func exemplarOf(fields []record.Field, metric string) (apitype.Exemplar, bool) {
 		default:
 			if name, ok := resourceName(f.Name); ok && f.Value != "" {
 				resource[name] = strings.Clone(f.Value)
+			} else if !ownFields[f.Name] {
+				others[promLabel(f.Name)] = strings.Clone(f.Value)
 			}
 		}
 		if err != nil {
-			return e, false
+			return e, nil, false
 		}
 	}
 	for name, value := range resource {
@@ -294,5 +302,5 @@ func exemplarOf(fields []record.Field, metric string) (apitype.Exemplar, bool) {
 	for name, value := range attributes {
 		e.Labels[promLabel(name)] = anyText(value)
 	}
-	return e, true
+	return e, others, true
 }

@@ -6,6 +6,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Packages of VictoriaLogs, used here for their parser, start goroutines that
-// never end.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(
+		m,
+		// The stores' libraries start clocks and cleaners when they are loaded…
+		goleak.IgnoreCurrent(),
+		// …and this one with the first summary metric.
+		goleak.IgnoreAnyFunction("github.com/VictoriaMetrics/metrics.summariesSwapCron"),
+	)
+}

@@ -8,28 +8,58 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 )
 
-func openAPIDocument(t testing.TB) map[string]any {
-	t.Helper()
-	var doc map[string]any
-	if err := yaml.Unmarshal(OpenAPI, &doc); err != nil {
-		t.Fatal(err)
+// readOpenAPI reads the file once, as a document and as schemas.
+var readOpenAPI = sync.OnceValues(func() (doc map[string]any, err error) {
+	if err = yaml.Unmarshal(OpenAPI, &doc); err != nil {
+		return nil, err
 	}
 	// The schema library wants numbers as JSON has them.
 	data, err := json.Marshal(doc)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
+		return nil, err
+	}
+	return v.(map[string]any), nil
+})
+
+func openAPIDocument(t testing.TB) map[string]any {
+	t.Helper()
+	doc, err := readOpenAPI()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return v.(map[string]any)
+	return doc
+}
+
+// schemas are those compiled so far, by pointer.
+var schemas sync.Map
+
+func schemaAt(t testing.TB, ptr string) *jsonschema.Schema {
+	t.Helper()
+	if s, ok := schemas.Load(ptr); ok {
+		return s.(*jsonschema.Schema)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("openapi.json", openAPIDocument(t)); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("openapi.json" + ptr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas.Store(ptr, schema)
+	return schema
 }
 
 func TestOpenAPIHasEveryRoute(t *testing.T) {
@@ -68,20 +98,11 @@ func checkSchema(t *testing.T, method, path string, w *httptest.ResponseRecorder
 		}
 		ptr = "#/components/responses/" + name + "/content/application~1json/schema"
 	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("openapi.json", openAPIDocument(t)); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("openapi.json" + ptr)
-	if err != nil {
-		t.Fatal(err)
-	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(w.Body.Bytes()))
 	if err != nil {
 		t.Fatalf("%s %s: not JSON: %v: %.300s", method, path, err, w.Body)
 	}
-	if err := schema.Validate(v); err != nil {
+	if err := schemaAt(t, ptr).Validate(v); err != nil {
 		t.Errorf("%s %s answers %d, not as the OpenAPI file says: %v\n%.1000s", method, path, w.Code, err, w.Body)
 	}
 }

@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -11,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -29,6 +29,10 @@ import (
 type incident struct {
 	start time.Time
 	rows  []record.Row
+	md    []pmetric.Metrics
+
+	buckets [3]uint64
+	sum     float64
 }
 
 func (in *incident) id(n int) pcommon.TraceID { return pcommon.TraceID{15: byte(n + 1), 0: 0xab} }
@@ -71,7 +75,8 @@ func newIncident() *incident {
 			lr.SetTraceID(in.id(n))
 		}
 		in.add(c.Logs(ld, uint64(n+100), 0))
-		in.add(c.Exemplars(in.duration(n, at, took), uint64(n+200), 0))
+		in.md = append(in.md, in.duration(n, at, took))
+		in.add(c.Exemplars(in.md[n], uint64(n+200), 0))
 	}
 	return in
 }
@@ -96,10 +101,21 @@ func (in *incident) duration(n int, at time.Time, took time.Duration) pmetric.Me
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
 	rm.Resource().Attributes().PutStr("service.name", "web")
+	rm.Resource().Attributes().PutStr("team", "shop")
 	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 	m.SetName("http.server.request.duration")
 	m.SetUnit("s")
-	p := m.SetEmptyHistogram().DataPoints().AppendEmpty()
+	m.SetDescription("How long requests take.")
+	m.SetEmptyHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	p := m.Histogram().DataPoints().AppendEmpty()
+	p.SetStartTimestamp(pcommon.NewTimestampFromTime(in.start.Add(-time.Second)))
+	p.SetTimestamp(pcommon.NewTimestampFromTime(at))
+	p.ExplicitBounds().FromRaw([]float64{0.1, 1})
+	in.buckets[min(int(took/time.Second), 1)*2]++
+	p.BucketCounts().FromRaw(in.buckets[:])
+	p.SetCount(uint64(n + 1))
+	in.sum += took.Seconds()
+	p.SetSum(in.sum)
 	p.Attributes().PutStr("http.route", "/cart")
 	p.Attributes().PutInt("http.response.status_code", 200)
 	ex := p.Exemplars().AppendEmpty()
@@ -116,8 +132,12 @@ func storedIncident(t *testing.T) (http.Handler, *incident) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	samples, err := local.OpenSamples(local.SamplesOptions{Dir: t.TempDir(), MinFreeBytes: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		if err := records.Close(); err != nil {
+		if err := errors.Join(records.Close(), samples.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -135,12 +155,12 @@ func storedIncident(t *testing.T) (http.Handler, *incident) {
 	if err := records.Append(t.Context(), store.Batch{Seq: 1, Rows: in.rows}); err != nil {
 		t.Fatal(err)
 	}
-	h := newTestHandler(t, Config{
-		Records: records,
-		CatchUp: records.Flush,
-		Samples: &fakeSamples{result: store.Result{Value: promql.Vector{{Metric: labels.FromStrings("job", "web", "http_route", "/cart"), F: 3}}}},
-	})
-	return h, in
+	for _, md := range in.md {
+		if rejected, err := samples.AppendMetrics(t.Context(), md); err != nil || len(rejected) > 0 {
+			t.Fatal(rejected, err)
+		}
+	}
+	return newTestHandler(t, Config{Records: records, CatchUp: records.Flush, Samples: samples}), in
 }
 
 func getData[T any](t *testing.T, h http.Handler, target string) T {
@@ -231,6 +251,22 @@ func TestMetricToTraceOnStore(t *testing.T) {
 	if len(exemplars) != 1 || len(exemplars[0].Exemplars) != 2 || exemplars[0].Exemplars[1].Value != "3" || exemplars[0].Exemplars[1].Labels["trace_id"] != in.id(5).String() {
 		t.Errorf("exemplars are %+v", exemplars)
 	}
+	// The labels are those of the series.
+	own := exemplars[0].SeriesLabels
+	delete(own, "__name__")
+	delete(own, "le")
+	series := getData[[]map[string]string](t, h, "/api/v1/series?match[]=http_server_request_duration_seconds_count")
+	if len(series) != 1 {
+		t.Fatalf("series are %v", series)
+	}
+	delete(series[0], "__name__")
+	delete(series[0], "team") // of which a record does not say that it is the resource's
+	if !maps.Equal(own, series[0]) {
+		t.Errorf("exemplars have the labels %v, their series %v", own, series[0])
+	}
+	if e := getData[[]promExemplarSeries](t, h, `/api/v1/query_exemplars?query=http_server_request_duration_seconds_bucket{team="shop"}`); len(e) != 1 || len(e[0].Exemplars) != 10 {
+		t.Errorf("exemplars by a resource's attribute are %+v", e)
+	}
 	f := func(query, how string) {
 		t.Helper()
 		began := time.Now()
@@ -243,11 +279,34 @@ func TestMetricToTraceOnStore(t *testing.T) {
 		}
 	}
 	f(`http_server_request_duration_seconds_bucket{job="web"}`, apitype.HowExemplar)
+	f(`histogram_quantile(0.99,sum+by+(le,job)(rate(http_server_request_duration_seconds_bucket[1m])))`, apitype.HowExemplar)
 	f(`http_server_other{job="web"}`, apitype.HowSlowestSpan)
 	f(`sum(rate(http_server_active_requests{job="cart"}[5m]))`, apitype.HowSlowestSpan)
 }
 
-var _ store.RecordReader = (*fakeRecords)(nil)
+func TestPromOnStore(t *testing.T) {
+	h, in := storedIncident(t)
+	f := func(target, want string) {
+		t.Helper()
+		w := askChecked(t, h, 200, "GET", target, nil, "")
+		if got := w.Body.String(); !strings.Contains(got, want) {
+			t.Errorf("%s answers %.600s, want %s", target, got, want)
+		}
+	}
+	last := in.start.Add(90 * time.Second).Unix()
+	const name = "http_server_request_duration_seconds"
+	f(fmt.Sprintf("/api/v1/query?query=sum+by+(job)(%s_count)&time=%d", name, last), fmt.Sprintf(`{"metric":{"job":"web"},"value":[%d,"10"]}`, last))
+	f(fmt.Sprintf("/api/v1/query?query=1%%2B1&time=%d", last), fmt.Sprintf(`{"resultType":"scalar","result":[%d,"2"]}`, last))
+	f(fmt.Sprintf("/api/v1/query_range?query=sum(%s_count)&start=%d&end=%d&step=90", name, in.start.Unix(), last),
+		fmt.Sprintf(`"values":[[%d,"1"],[%d,"10"]]`, in.start.Unix(), last))
+	f("/api/v1/labels", `"http_route"`)
+	f("/api/v1/label/__name__/values?match[]={job=\"web\"}", `"`+name+`_bucket"`)
+	f("/api/v1/label/job/values?limit=1", `"data":["web"]`)
+	f("/api/v1/metadata?metric="+name, `"`+name+`":[{"type":"histogram","unit":"seconds","help":"How long requests take."}]`)
+	askChecked(t, h, 400, "GET", "/api/v1/query?query=sum(", nil, "")
+	askChecked(t, h, 400, "GET", "/api/v1/query_range?query=unknown()&start=1&end=2&step=1", nil, "")
+	askChecked(t, h, 400, "GET", "/api/v1/records/query?query=a+|+nonsense", nil, "")
+}
 
 // A query on a store that is told to stop ends.
 func TestCancelOnStore(t *testing.T) {
