@@ -110,4 +110,3 @@ func openOn(cfg Config, fsys vfs.FS, j journal.Journal) (*Recorder, error) {
 func (r *Recorder) Ready(ctx context.Context) error {
 	return r.apply.done.wait(ctx, r.apply.doubtful)
 }
-
