@@ -77,6 +77,7 @@ func (s *Samples) append(ctx context.Context, md pmetric.Metrics, split bool) ([
 	var err error
 	if split {
 		err = forEachPoint(md, func(one pmetric.Metrics, name string, unix int64) error {
+			mendNames(one)
 			if _, err := s.conv.FromMetrics(ctx, one, translation); err != nil {
 				if ctx.Err() != nil {
 					return err

@@ -191,6 +191,9 @@ func (s *Samples) read(ctx context.Context, selectors []string, from, to time.Ti
 		if matchers[i], err = s.parse.ParseMetricSelector(sel); err != nil {
 			return fmt.Errorf("%w: cannot parse selector %q: %w", store.ErrQuery, sel, err)
 		}
+		if !slices.ContainsFunc(matchers[i], func(m *labels.Matcher) bool { return !m.Matches("") }) {
+			return fmt.Errorf("%w: selector %q matches everything: name a metric or a label", store.ErrQuery, sel)
+		}
 	}
 	ctx, end, err := s.begin(ctx)
 	if err != nil {
