@@ -121,23 +121,29 @@ func startWith(t testing.TB, change func(*Config), tel component.TelemetrySettin
 			t.Fatal(err)
 		}
 	}
-	r := &running{otlpReceiver: logs.(*otlpReceiver), sink: s, client: &http.Client{Transport: &http.Transport{}}}
-	if r.grpcAddr != nil {
-		r.conn, err = grpc.NewClient(r.grpcAddr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	t.Cleanup(func() {
-		r.client.CloseIdleConnections()
-		if r.conn != nil {
-			r.conn.Close()
-		}
 		for _, c := range []component.Component{logs, traces, metrics} {
 			if err := c.Shutdown(ctx); err != nil {
 				t.Errorf("cannot shut down: %v", err)
 			}
 		}
+	})
+	return dial(t, logs.(*otlpReceiver), s)
+}
+
+// dial connects clients to a receiver that was started. They are closed first
+// when the test ends.
+func dial(t testing.TB, rec *otlpReceiver, s *sink) *running {
+	t.Helper()
+	r := &running{otlpReceiver: rec, sink: s, client: &http.Client{Transport: &http.Transport{}}}
+	conn, err := grpc.NewClient(rec.grpcAddr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.conn = conn
+	t.Cleanup(func() {
+		r.client.CloseIdleConnections()
+		r.conn.Close()
 	})
 	return r
 }
