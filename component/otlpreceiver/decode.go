@@ -81,6 +81,9 @@ func (s *signal[T]) decodeJSON(body []byte, report *admit.Report) (T, error) {
 	}
 	if !shape.emptyKey {
 		if data, err := strict(body); err == nil {
+			if s.count(data) == 0 {
+				warnForeign(s.schema, body, report)
+			}
 			return data, nil
 		}
 	}
@@ -97,6 +100,16 @@ func (s *signal[T]) decodeJSON(body []byte, report *admit.Report) (T, error) {
 		return none, malformed("request is not an OTLP JSON message: %s", cause(err))
 	}
 	return data, nil
+}
+
+// warnForeign remarks what a request without records holds instead: most often
+// another signal, sent to the wrong path, which must not vanish without a word.
+func warnForeign(m *message, body []byte, report *admit.Report) {
+	members(body, func(key string, _ []byte) {
+		if m.byName(key) == nil {
+			report.Warn(fmt.Sprintf("request has no %s but %.40q, which is ignored: was it sent to the right path?", m.fields[0].camel, key))
+		}
+	})
 }
 
 // jsonReadableAgain decodes JSON and makes sure that the result can be read

@@ -129,6 +129,10 @@ func TestDecodeJSON(t *testing.T) {
 	f(logs("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{\"severityText\":\"\xff\"},{\"flags\":\"-1\"}]}]}]}"),
 		"1 kept 1 refused 1 rejected: log record: flags: a number is malformed or out of range")
 
+	f(logs(jsonSpans(jsonGoodSpan)),
+		"0 kept 0 refused 1 noted: request has no resourceLogs but \"resource_spans\", which is ignored: was it sent to the right path?")
+	f(logs(`{""`+strings.Repeat(" ", 1000)+`:1,"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}`), "1 kept 0 refused")
+
 	f(logs(``), "400 request is not JSON: unexpected end of JSON input, at byte 0")
 	f(logs(`{"resourceLogs":[{]}`), "400 request is not JSON: invalid character ']' looking for beginning of object key string, at byte 19")
 	f(logs(`{"resourceLogs":[]} {"resourceLogs":[]}`), "400 request is not JSON: invalid character '{' after top-level value, at byte 21")
@@ -174,10 +178,16 @@ func TestDecodeJSONNesting(t *testing.T) {
 	f(49, "2 kept 0 refused")
 	f(50, "1 kept 1 refused 1 rejected: log record: body: nested too deeply")
 	f(3000, "1 kept 1 refused 1 rejected: log record: body: nested too deeply")
+	if testing.Short() {
+		return
+	}
 	f(1_000_000, "400 request is not JSON: invalid character '{' exceeded max depth, at byte 83347")
 }
 
 func TestDecodeMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("decodes hundreds of megabytes")
+	}
 	f := func(got, wantPrefix string) {
 		t.Helper()
 		if !strings.HasPrefix(got, wantPrefix) {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"inquest/admit"
 )
@@ -24,12 +27,13 @@ type endpoint interface {
 
 type signalEndpoint[T any] struct {
 	*signal[T]
-	consume func(context.Context, T) error
-	obs     *receiverhelper.ObsReport
+	next func(context.Context, T) error
+	obs  *receiverhelper.ObsReport
+	log  *zap.Logger
 }
 
-func newEndpoint[T any](s *signal[T], consume func(context.Context, T) error, obs *receiverhelper.ObsReport) endpoint {
-	return &signalEndpoint[T]{signal: s, consume: consume, obs: obs}
+func newEndpoint[T any](s *signal[T], next func(context.Context, T) error, obs *receiverhelper.ObsReport, log *zap.Logger) endpoint {
+	return &signalEndpoint[T]{signal: s, next: next, obs: obs, log: log}
 }
 
 func (e *signalEndpoint[T]) path(c *HTTPConfig) string { return string(e.signal.path(c)) }
@@ -59,6 +63,18 @@ func (e *signalEndpoint[T]) export(parent context.Context, body []byte, enc enco
 		e.end(e.obs, e.begin(e.obs, parent), enc.String(), rejected, refused)
 	}
 	return e.respond(rejected, message), nil
+}
+
+// consume hands data on. A panic there is a defect that one batch meets; the
+// batch is refused for good, since its sender would bring it again and again.
+func (e *signalEndpoint[T]) consume(ctx context.Context, data T) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("A component panicked on a batch, which is refused", zap.Any("panic", p), zap.StackSkip("stack", 1))
+			err = &refusal{code: codes.Internal, http: http.StatusInternalServerError, text: "internal error, the batch is not stored: see the log of the receiver"}
+		}
+	}()
+	return e.next(ctx, data)
 }
 
 var errPartly = errors.New("records refused")

@@ -89,6 +89,11 @@ func TestGRPCConsumer(t *testing.T) {
 	f(context.Canceled, codes.Canceled, 0, "canceled")
 	f(nil, codes.OK, 0, "")
 
+	r.before = func(context.Context) error { panic("defect") }
+	if _, err := r.invoke(logsSignal.service, inScope(goodLog)); status.Code(err) != codes.Internal {
+		t.Errorf("after a panic the answer is %v", err)
+	}
+
 	r.before = func(ctx context.Context) error {
 		admit.ReportFrom(ctx).Reject(1, "too old")
 		return nil

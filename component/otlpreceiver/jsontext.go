@@ -36,7 +36,7 @@ func inspect(body []byte) (shape, error) {
 			depth--
 		case '"':
 			end := i + stringEnd(body[i:])
-			if end == i+2 && bytes.HasPrefix(bytes.TrimLeft(body[end:min(end+64, len(body))], " \t\r\n"), []byte(":")) {
+			if end == i+2 && bytes.HasPrefix(trimSpace(body[end:]), []byte(":")) {
 				s.emptyKey = true
 			}
 			i = end - 1

@@ -166,13 +166,13 @@ func (r *otlpReceiver) endpoints(transport string) ([]endpoint, error) {
 	}
 	var list []endpoint
 	if r.logs != nil {
-		list = append(list, newEndpoint(logsSignal, r.logs.ConsumeLogs, obs))
+		list = append(list, newEndpoint(logsSignal, r.logs.ConsumeLogs, obs, r.set.Logger))
 	}
 	if r.traces != nil {
-		list = append(list, newEndpoint(tracesSignal, r.traces.ConsumeTraces, obs))
+		list = append(list, newEndpoint(tracesSignal, r.traces.ConsumeTraces, obs, r.set.Logger))
 	}
 	if r.metrics != nil {
-		list = append(list, newEndpoint(metricsSignal, r.metrics.ConsumeMetrics, obs))
+		list = append(list, newEndpoint(metricsSignal, r.metrics.ConsumeMetrics, obs, r.set.Logger))
 	}
 	return list, nil
 }
