@@ -29,10 +29,20 @@ type appender struct {
 	// unsynced are the days, in ns, with rows that may be in memory only.
 	unsynced map[int64]struct{}
 	// streams are those known to be in the index, by day.
-	seed     maphash.Seed
-	streams  map[uint64]struct{}
-	newIndex bool
+	seed    maphash.Seed
+	streams map[uint64]struct{}
+	// newIndex says that streams may be in memory only, since newRows rows.
+	newIndex  bool
+	newRows   int
+	lastIndex time.Time
 }
+
+// When new streams are written to disk, at the latest with the next Append. The
+// library writes rows after flushInterval or, merged, above some 50,000.
+const (
+	indexInterval = 500 * time.Millisecond
+	indexRows     = 20_000
+)
 
 // maxKnownStreams bounds appender.streams; when it is reached they are found
 // out anew.
@@ -66,16 +76,20 @@ func (r *Records) Append(ctx context.Context, b store.Batch) error {
 	if err := r.guard.mayAppend(); err != nil {
 		return fmt.Errorf("cannot append records: %w", err)
 	}
-	newStreams := false
+	a := &r.app
 	for i := range b.Rows {
-		newStreams = r.addRow(&b.Rows[i]) || newStreams
-		if r.app.rows.NeedFlush() {
+		a.newIndex = r.addRow(&b.Rows[i]) || a.newIndex
+		if a.rows.NeedFlush() {
 			r.addRows()
 		}
 	}
 	r.addRows()
-	if newStreams {
-		return r.syncIndex(ctx)
+	if !a.newIndex {
+		return nil
+	}
+	a.newRows += len(b.Rows)
+	if a.newRows >= indexRows || time.Since(a.lastIndex) >= indexInterval {
+		r.syncIndex(ctx)
 	}
 	return nil
 }
