@@ -25,7 +25,9 @@ const (
 	ClassRestart     Class = "restart"
 	ClassConnections Class = "connections"
 
-	ClassLatency    Class = "latency"
+	ClassLatency Class = "latency"
+	// ClassOutgoing is the latency of calls that the owner makes: its callees'.
+	ClassOutgoing   Class = "outgoing_latency"
 	ClassErrors     Class = "errors"
 	ClassSuccess    Class = "success_rate"
 	ClassQueue      Class = "queue"
@@ -84,6 +86,8 @@ var classRules = []classRule{
 	{ClassConnections, []string{"connection*"}},
 	{ClassConnections, []string{"connected"}},
 	{ClassConnections, []string{"pool"}},
+	{ClassOutgoing, []string{"client", "latency"}},
+	{ClassOutgoing, []string{"client", "duration"}},
 	{ClassLatency, []string{"latency"}},
 	{ClassLatency, []string{"duration"}},
 	{ClassLatency, []string{"response", "time"}},

@@ -26,16 +26,28 @@ func Empirical(baseline []float64, v float64) float64 {
 	return float64(far+1) / float64(len(s)+1)
 }
 
+// A value further than cleanScales from the median counts as not of the baseline:
+// under the heavy-tailed distribution that [Shift] assumes, less than one value
+// in a hundred of the baseline's own lies there. At most cleanShare is removed:
+// what happens in a quarter of the time is ordinary, and beyond it quartiles
+// break down.
+const (
+	cleanScales = 5
+	cleanShare  = 0.25
+)
+
 // Shift returns how surprising v is against the baseline, and its distance from
 // the baseline's median in robust standard deviations (signed).
 //
-// Inside the range of the baseline the p-value is the empirical one. Beyond it
+// The baseline is cleaned first (see [Clean]): values of other incidents are not
+// how it is by itself. Inside its range the p-value is the empirical one. Beyond it
 // the sample says only "at most 1/(n+1)", and the tail of a Student distribution
 // with n−1 degrees of freedom, at most 4, goes on from there: its power-law tail
 // does not take a heavy-tailed latency for a miracle. floor is the smallest
 // difference that can be told at all (resolution, error of v itself); it is
 // added to the spread.
 func Shift(baseline []float64, v, floor float64) (p, z float64) {
+	baseline = Clean(baseline, cleanScales, cleanShare)
 	s := Summarize(baseline)
 	if s.N < 2 || math.IsNaN(v) {
 		return 1, 0

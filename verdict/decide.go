@@ -159,10 +159,25 @@ func (w *writer) evidence(h *hypothesis) []string {
 	return out
 }
 
+func (w *writer) weights(h *hypothesis) []Weight {
+	out := make([]Weight, 0, len(h.pieces))
+	for i := range h.pieces {
+		p := &h.pieces[i]
+		x := Weight{
+			Quadrant: p.expect.Quadrant, Text: p.expect.Text, Strength: p.p, Nats: p.weight, Examined: p.examined,
+		}
+		if p.p <= essentialP {
+			x.Findings = w.refer(p.findings, mostPerPiece)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
 func (w *writer) cause(v *Verdict, h *hypothesis) {
 	c := &Cause{
 		Entity: h.entity, Fault: h.fault.ID, Title: h.fault.Title, Mechanism: h.fault.Mechanism,
-		Remedy: h.fault.Remedy, Check: h.fault.Check, Findings: w.evidence(h),
+		Remedy: h.fault.Remedy, Check: h.fault.Check, Findings: w.evidence(h), Weights: w.weights(h),
 	}
 	v.Quadrants = h.quadrants()
 	if v.Quadrants == nil {
@@ -231,7 +246,7 @@ func (w *writer) alternative(h, lead *hypothesis, share float64) Hypothesis {
 	}
 	a := Hypothesis{
 		Entity: h.entity, Fault: h.fault.ID, Title: h.fault.Title, Score: h.score, Probability: share,
-		Quadrants: quads, Findings: w.evidence(h),
+		Quadrants: quads, Findings: w.evidence(h), Weights: w.weights(h),
 	}
 	if h != lead {
 		a.Against = against(h)

@@ -104,6 +104,21 @@ type Cause struct {
 	Check  string `json:"check,omitempty"`
 	// Findings are the identifiers of the evidence for it.
 	Findings []string `json:"findings"`
+	// Weights say what each expectation of the fault contributed.
+	Weights []Weight `json:"weights"`
+}
+
+// Weight is what one expectation of a fault contributed to its score.
+type Weight struct {
+	Quadrant record.Quadrant `json:"quadrant"`
+	Text     string          `json:"text"`
+	// Strength is the p-value of the evidence, corrected for the number of
+	// measures looked at; 1 when nothing was seen.
+	Strength float64 `json:"strength"`
+	// Nats is the logarithm of the likelihood ratio; 0 when not examined.
+	Nats     float64  `json:"nats"`
+	Examined bool     `json:"examined"`
+	Findings []string `json:"findings,omitempty"`
 }
 
 // CodeRegion lies between two log statements (or operations) of a service: the
@@ -154,6 +169,7 @@ type Hypothesis struct {
 	Probability float64           `json:"probability"`
 	Quadrants   []record.Quadrant `json:"quadrants"`
 	Findings    []string          `json:"findings,omitempty"`
+	Weights     []Weight          `json:"weights,omitempty"`
 	// Against says why it is not the leading one.
 	Against string `json:"against,omitempty"`
 }

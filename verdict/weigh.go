@@ -76,6 +76,11 @@ func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
 		if !x.Symptom && p.examined && p.p <= essentialP {
 			any = true
 		}
+		if x.Symptom {
+			// That it hurts here fits the cause and does not make it: at most as
+			// much as odds of twenty to one.
+			p.weight = math.Min(p.weight, confirmMargin)
+		}
 		h.score += p.weight
 		h.pieces = append(h.pieces, p)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"inquest/record"
-	"inquest/sensor"
 	"inquest/verdict"
 )
 
@@ -20,8 +19,8 @@ type Options struct {
 	Change Change
 	// Engine are the engine's options; the zero value is what users get.
 	Engine verdict.Options
-	// Progress, when set, is called after each case.
-	Progress func(Row)
+	// Progress, when set, is called after each case with its verdict.
+	Progress func(Row, *verdict.Verdict)
 }
 
 // uncertainty of an injection's time, as the data set's known traps say: the
@@ -100,7 +99,7 @@ func runGiven(ctx context.Context, src *Source, date string, opt Options, res *R
 		r.Seconds = time.Since(start).Seconds()
 		r.Given = score(v, r.truth, opt.Change)
 		if opt.Progress != nil {
-			opt.Progress(*r)
+			opt.Progress(*r, v)
 		}
 	}
 	return nil
@@ -134,5 +133,3 @@ func answer(v *verdict.Verdict) []string {
 	}
 	return out
 }
-
-var _ = sensor.Time

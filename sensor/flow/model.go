@@ -167,7 +167,7 @@ type visitState struct {
 	last  int32  // the event after which it is missing, −1 for none
 	novel int32  // first new severe event, −1 for none
 	lost  string // the service that was not reached or is named by the error
-	goes  bool   // the visit goes on past the break
+	goes  bool   // the visit takes another branch at the break
 }
 
 // examine compares one visit with the model. known is false when the baseline
@@ -232,9 +232,13 @@ func (m *Model) examine(v sensor.FlowVisit) (st visitState, known bool) {
 			at = firstLog
 		}
 		m.locate(c, &st, path, have, at)
-		if ev := m.voc.Event(c.events[firstAt]); ev.Kind == sensor.EventCall && !st.goes && st.lost == "" {
+		// A call that would have come next and nothing regular after it: the call
+		// itself failed.
+		if ev := m.voc.Event(c.events[firstAt]); ev.Kind == sensor.EventCall && st.lost == "" && m.ends(c, have, firstAt) {
 			st.lost = ev.Name
 		}
+	} else if st.novel >= 0 {
+		m.surround(c, &st, path)
 	}
 	return st, true
 }
@@ -256,18 +260,48 @@ func (m *Model) locate(c *contextModel, st *visitState, path []int32, have []boo
 	if lastAt >= 0 {
 		st.last = c.events[lastAt]
 	}
-	for i := range c.events {
-		e := m.voc.Event(c.events[i])
-		if have[i] && c.before[firstAt][i] > c.before[i][firstAt] && !e.Severe && e.Kind != sensor.EventError {
-			st.goes = true
-		}
-	}
-	// A new statement in the same span, behind the break, also shows that the
-	// code went on, unless it reports an exception.
+	// A new statement in the same span shows that the code took another branch,
+	// unless it reports an exception. When nothing stands where the missing ones
+	// stood, the code did not get there: it was thrown out.
 	for _, e := range path {
 		x := m.voc.Event(e)
 		if x.Kind == sensor.EventLog && x.Owner == ev.Owner && c.rate[e] <= 1-always && !x.Thrown {
 			st.goes = true
 		}
 	}
+}
+
+// ends reports whether no regular event that follows the given one is there.
+func (m *Model) ends(c *contextModel, have []bool, at int) bool {
+	for i := range c.events {
+		e := m.voc.Event(c.events[i])
+		if have[i] && c.before[at][i] > c.before[i][at] && !e.Severe && e.Kind != sensor.EventError {
+			return false
+		}
+	}
+	return true
+}
+
+// surround finds the regular statements on both sides of a new error in a visit
+// that lacks nothing.
+func (m *Model) surround(c *contextModel, st *visitState, path []int32) {
+	novel := m.voc.Event(st.novel)
+	behind := false
+	for _, e := range path {
+		x := m.voc.Event(e)
+		if e == st.novel {
+			behind = true
+			continue
+		}
+		if x.Kind != sensor.EventLog || x.Owner != novel.Owner || c.rate[e] <= 1-always {
+			continue
+		}
+		if !behind {
+			st.last = e
+		} else {
+			st.first = e
+			break
+		}
+	}
+	st.goes = !novel.Thrown
 }
