@@ -86,14 +86,15 @@ type Reader interface {
 
 // Stats is a snapshot of a journal's state and of its work since opening.
 type Stats struct {
-	First, Last   uint64 // numbers of the first and last entry held; Last is 0 when none was ever written
-	Segments      int
-	Bytes         int64 // on disk
-	Appends       uint64
-	AppendedBytes uint64
-	Syncs         uint64
-	SyncNanos     uint64 // total time in sync calls
-	Failures      uint64 // appends refused or failed
-	Healed        uint64 // torn tails cut at opening
-	SetAside      uint64 // damaged ranges set aside
+	First         uint64 `json:"first"` // number of the first entry held
+	Last          uint64 `json:"last"`  // number of the last entry; 0 when none was ever written
+	Segments      int    `json:"segments"`
+	Bytes         int64  `json:"bytes"` // on disk
+	Appends       uint64 `json:"appends"`
+	AppendedBytes uint64 `json:"appended_bytes"`
+	Syncs         uint64 `json:"syncs"`
+	SyncNanos     uint64 `json:"sync_ns"`   // total time in sync calls
+	Failures      uint64 `json:"failures"`  // appends refused or failed
+	Healed        uint64 `json:"healed"`    // torn tails cut at opening
+	SetAside      uint64 `json:"set_aside"` // damaged ranges set aside
 }

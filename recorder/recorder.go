@@ -148,7 +148,15 @@ func (r *Recorder) Traces(ctx context.Context, td ptrace.Traces) error {
 func (r *Recorder) Metrics(ctx context.Context, md pmetric.Metrics) error {
 	received := time.Now().UnixNano()
 	total := md.DataPointCount()
-	kept := admit.Metrics(md, r.bounds(r.opts.Samples), received, admit.ReportFrom(ctx))
+	// Exemplars become records, so both stores' bounds count.
+	bounds, also := r.bounds(r.opts.Samples), r.bounds(r.opts.Records)
+	if also.Earliest.After(bounds.Earliest) {
+		bounds.Earliest = also.Earliest
+	}
+	if also.Latest.Before(bounds.Latest) {
+		bounds.Latest = also.Latest
+	}
+	kept := admit.Metrics(md, bounds, received, admit.ReportFrom(ctx))
 	r.counts.rejectedPoints.Add(uint64(total - kept))
 	if kept == 0 {
 		return nil

@@ -98,10 +98,10 @@ type RecordQuery struct {
 
 // RecordStats is what [Records.Stats] returns.
 type RecordStats struct {
-	Rows      uint64 // rows held
-	DiskBytes uint64 // compressed bytes on disk
-	Earliest  time.Time
-	Latest    time.Time
+	Rows      uint64    `json:"rows"`       // rows held
+	DiskBytes uint64    `json:"disk_bytes"` // compressed bytes on disk
+	Earliest  time.Time `json:"earliest,omitzero"`
+	Latest    time.Time `json:"latest,omitzero"`
 }
 
 // Samples keeps metric points. All methods may be called concurrently, except
@@ -171,8 +171,8 @@ type Metadata struct {
 
 // SampleStats is what [Samples.Stats] returns.
 type SampleStats struct {
-	Series    uint64 // active series
-	DiskBytes uint64
-	Earliest  time.Time
-	Latest    time.Time
+	Series    uint64    `json:"series"` // active series
+	DiskBytes uint64    `json:"disk_bytes"`
+	Earliest  time.Time `json:"earliest,omitzero"`
+	Latest    time.Time `json:"latest,omitzero"`
 }

@@ -93,8 +93,8 @@ func (c *Config) Validate() error {
 	if c.Path == "" {
 		errs = append(errs, errors.New("path is empty: name a folder for the data"))
 	}
-	if c.Retention < time.Hour {
-		errs = append(errs, fmt.Errorf("retention is %s: it must be at least 1h", c.Retention))
+	if c.Retention < 24*time.Hour {
+		errs = append(errs, fmt.Errorf("retention is %s: it must be at least 24h", c.Retention))
 	}
 	if c.SyncInterval < 100*time.Millisecond {
 		errs = append(errs, fmt.Errorf("sync_interval is %s: it must be at least 100ms", c.SyncInterval))

@@ -82,6 +82,7 @@ func (s *server) serve(ctx context.Context, host component.Host) error {
 		CatchUp:      s.rec.CatchUp,
 		Status:       func() any { return s.rec.Stats() },
 		Investigator: newInvestigator(s.rec),
+		Version:      s.set.BuildInfo.Version,
 		Logger:       s.log,
 	})
 	if err != nil {
