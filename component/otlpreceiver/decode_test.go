@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/plog"
 
 	"inquest/admit"
 )
@@ -201,4 +204,24 @@ func TestDecodeMemory(t *testing.T) {
 	objects := bytes.Repeat([]byte("{},"), 20<<20)
 	objects[len(objects)-1] = ' '
 	f(outcome(logsSignal, []byte(jsonLogs(string(objects))), jsonText), "413 request takes more than 512 MiB")
+}
+
+// Millions of bad records in one request are refused in seconds.
+func TestDecodeManyBadRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("decodes tens of megabytes")
+	}
+	f := func(s *signal[plog.Logs], body []byte, enc encoding, want string) {
+		t.Helper()
+		begin := time.Now()
+		if got := outcome(s, body, enc); !strings.HasPrefix(got, want) {
+			t.Errorf("\n got %s\nwant %s…", got, want)
+		}
+		if d := time.Since(begin); d > 30*time.Second {
+			t.Errorf("it took %s", d)
+		}
+	}
+	f(logsSignal, inScope(goodLog, bytes.Repeat([]byte{0x12, 1, 0xff}, 300_000)), protobuf, "1 kept 300000 refused")
+	f(logsSignal, []byte(jsonLogs(`{}`, strings.Repeat("7,", 3_000_000)+"7")), jsonText, "1 kept 3000001 refused")
+	f(logsSignal, []byte(jsonLogs(strings.Repeat("null,", 5_000_000)+"{}")), jsonText, "413 ")
 }

@@ -90,6 +90,10 @@ func (f *jsonFilter) children(child *field, path []*field, val []byte) ([]byte, 
 // nothing.
 func (f *jsonFilter) child(m *message, path []*field, raw []byte) (good []byte, records int, ok bool) {
 	if m.role == unit {
+		if raw[0] != '{' && !isNull(raw) {
+			f.report.Reject(1, m.name+" is not an object")
+			return nil, 0, false
+		}
 		err := f.check(path, raw)
 		if err == nil {
 			return raw, 1, true
@@ -142,7 +146,7 @@ func (f *jsonFilter) check(path []*field, val []byte) error {
 // reason names the member that makes an object fail to decode.
 func (f *jsonFilter) reason(m *message, path []*field, raw []byte, err error) string {
 	var found string
-	isObject := members(raw, func(key string, val []byte) {
+	members(raw, func(key string, val []byte) {
 		if found != "" || isNull(val) {
 			return
 		}
@@ -151,10 +155,7 @@ func (f *jsonFilter) reason(m *message, path []*field, raw []byte, err error) st
 			found = fmt.Sprintf("%s: %s: %s", m.name, key, jsonCause(key, val, err))
 		}
 	})
-	switch {
-	case !isObject:
-		return m.name + " is not an object"
-	case found == "":
+	if found == "" {
 		return m.name + ": " + cause(err)
 	}
 	return found

@@ -34,6 +34,8 @@ func inspect(body []byte) (shape, error) {
 			s.depth = max(s.depth, depth)
 		case '}', ']':
 			depth--
+		case 'n': // of null, which stands for an empty object in a list
+			values++
 		case '"':
 			end := i + stringEnd(body[i:])
 			if end == i+2 && bytes.HasPrefix(trimSpace(body[end:]), []byte(":")) {
