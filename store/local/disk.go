@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -68,7 +69,7 @@ func prepareDir(dir string) error {
 	if dir == "" {
 		return errors.New("no data folder given: set Dir")
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makeDir(dir); err != nil {
 		return fmt.Errorf("cannot make data folder: %w", err)
 	}
 	probe := filepath.Join(dir, ".probe")
@@ -79,6 +80,22 @@ func prepareDir(dir string) error {
 		return fmt.Errorf("cannot write to data folder: %w", err)
 	}
 	return syncDir(dir)
+}
+
+// makeDir makes dir and those above it durably.
+func makeDir(dir string) error {
+	_, err := os.Stat(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := makeDir(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
 }
 
 // probeLock returns an error when another process, or another store of this

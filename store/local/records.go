@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -124,7 +125,6 @@ func OpenRecords(o RecordsOptions) (_ *Records, err error) {
 		opts:    o,
 		guard:   newDiskGuard(o.Dir, o.MinFreeBytes, o.FreeBytes),
 		queries: make(chan struct{}, o.MaxQueries),
-		days:    map[int64]struct{}{},
 	}
 	if err := r.guard.mayFlush(); err != nil {
 		return nil, err
@@ -145,6 +145,10 @@ func (r *Records) openStorage(dir string) (err error) {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
+	// Known before the library opens it, since it deletes days at once.
+	if r.days, err = daysOf(filepath.Join(dir, "partitions")); err != nil {
+		return err
+	}
 	r.storage = logstorage.MustOpenStorage(dir, &logstorage.StorageConfig{
 		Retention:              r.opts.Retention,
 		FutureRetention:        r.opts.FutureRetention,
@@ -154,6 +158,29 @@ func (r *Records) openStorage(dir string) (err error) {
 	// Left over when a Sync was cut off by a crash.
 	r.storage.MustDeleteStalePartitionSnapshots(0)
 	return nil
+}
+
+// daysOf returns the days, in ns, that have a folder in dir.
+func daysOf(dir string) (map[int64]struct{}, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return parseDays(names), nil
+}
+
+func parseDays(names []string) map[int64]struct{} {
+	days := make(map[int64]struct{}, len(names))
+	for _, name := range names {
+		if t, err := time.Parse(partitionFormat, name); err == nil {
+			days[t.UnixNano()] = struct{}{}
+		}
+	}
+	return days
 }
 
 // enter marks the start of a call; leave must be called at its end.
@@ -169,6 +196,10 @@ func (r *Records) enter() (leave func(), err error) {
 // Bounds implements [store.Records]. The earliest time is a minute inside the
 // retention, so that a row does not expire between the check and Append.
 func (r *Records) Bounds() (earliest, latest time.Time) {
+	if leave, err := r.enter(); err == nil {
+		r.watchDays()
+		leave()
+	}
 	lo, hi := r.bounds(time.Now(), time.Minute)
 	return time.Unix(0, lo), time.Unix(0, hi)
 }
@@ -185,13 +216,7 @@ func (r *Records) bounds(now time.Time, slack time.Duration) (lo, hi int64) {
 // watchDays notices days that were deleted for their size: the library takes no
 // rows for them any more, and drops them silently.
 func (r *Records) watchDays() {
-	names := r.storage.PartitionList()
-	now := make(map[int64]struct{}, len(names))
-	for _, name := range names {
-		if t, err := time.Parse(partitionFormat, name); err == nil {
-			now[t.UnixNano()] = struct{}{}
-		}
-	}
+	now := parseDays(r.storage.PartitionList())
 	r.floorMu.Lock()
 	defer r.floorMu.Unlock()
 	for d := range r.days {

@@ -111,6 +111,7 @@ type Samples struct {
 
 	// compaction of out-of-order samples, at most one at a time.
 	compacting chan struct{}
+	maxLate    int64 // bytes of their log above which it starts
 }
 
 var _ store.Samples = (*Samples)(nil)
@@ -134,6 +135,7 @@ func OpenSamples(o SamplesOptions) (_ *Samples, err error) {
 		queries:    make(chan struct{}, o.MaxQueries),
 		conv:       prometheusremotewrite.NewPrometheusConverter(nil),
 		compacting: make(chan struct{}, 1),
+		maxLate:    maxLateBytes,
 	}
 	if err := s.guard.mayFlush(); err != nil {
 		return nil, err

@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// maxWBLBytes is the size of the log of out-of-order samples above which they
+// maxLateBytes is the size of the log of out-of-order samples above which they
 // are compacted into blocks. The database by itself does that only together
 // with samples in order, so an import alone would fill disk and memory.
-const maxWBLBytes = 256 << 20
+const maxLateBytes = 256 << 20
 
 // Sync implements [store.Samples].
 //
@@ -97,7 +97,7 @@ func (l *logSync) sync() error {
 
 // compactLate starts a compaction of out-of-order samples when there are many.
 func (s *Samples) compactLate() {
-	if dirBytes(s.logs[1].dir) < maxWBLBytes {
+	if dirBytes(s.logs[1].dir) < s.maxLate {
 		return
 	}
 	select {
