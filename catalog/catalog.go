@@ -62,6 +62,10 @@ type Expectation struct {
 	// presence speaks for the fault and its absence against it. 0.95 says "must
 	// show", 0.3 "may show".
 	Seen float64 `yaml:"seen"`
+	// AtLeast is the least observed value that fits the fault, for evidence that
+	// is a share of requests: a service that is down loses most calls, not one in
+	// ten. 0 means any.
+	AtLeast float64 `yaml:"at_least"`
 	// Essential evidence must be there for the fault to be named at all.
 	Essential bool `yaml:"essential"`
 	// Symptom marks evidence of the harm. It supports the fault, but by itself
@@ -187,6 +191,9 @@ func (f *Fault) Lint() error {
 		}
 		if e.Seen <= 0 || e.Seen >= 1 {
 			bad("expect %d: seen %v is not between 0 and 1", i+1, e.Seen)
+		}
+		if e.AtLeast < 0 || e.AtLeast > 1 {
+			bad("expect %d: at_least %v is not between 0 and 1", i+1, e.AtLeast)
 		}
 		if strings.TrimSpace(e.Text) == "" {
 			bad("expect %d: text is empty", i+1)

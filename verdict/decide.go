@@ -16,7 +16,7 @@ import (
 const confirmMargin = 2.995732273553991
 
 // maxAlternatives bounds the alternatives of a verdict.
-const maxAlternatives = 10
+const maxAlternatives = 12
 
 // decide writes the verdict from the weighed hypotheses.
 func (e *Engine) decide(q Question, ev *evidence, f *facts, ranked []*hypothesis) *Verdict {
@@ -36,7 +36,11 @@ func (e *Engine) decide(q Question, ev *evidence, f *facts, ranked []*hypothesis
 	others := distinct(ranked)
 	if len(others) > 0 {
 		lead := others[0]
-		v.Confidence = shares[lead.entity]
+		for _, h := range ranked {
+			if h.entity == lead.entity {
+				v.Confidence += shares[h]
+			}
+		}
 		v.State = state(lead, others, v.Confidence)
 		if v.State != StateInconclusive {
 			w.cause(v, lead)
@@ -45,11 +49,8 @@ func (e *Engine) decide(q Question, ev *evidence, f *facts, ranked []*hypothesis
 			w.counter(v, lead)
 		}
 	}
-	for i, h := range others {
-		if (i == 0 && v.Cause != nil) || len(v.Alternatives) >= maxAlternatives {
-			continue
-		}
-		v.Alternatives = append(v.Alternatives, w.alternative(h, others[0], shares[h.entity]))
+	for _, h := range alternatives(ranked, v.Cause != nil) {
+		v.Alternatives = append(v.Alternatives, w.alternative(h, others[0], shares[h]))
 	}
 	v.Findings = w.out
 	v.NextChecks = nextChecks(v, others)
@@ -70,12 +71,27 @@ func distinct(ranked []*hypothesis) []*hypothesis {
 	return out
 }
 
-// believe turns scores into each entity's share of the belief. All hypotheses
+// alternatives picks the hypotheses that a verdict lists besides its cause: of
+// each entity the best, and the next one of it, which may only mistake the kind.
+func alternatives(ranked []*hypothesis, haveCause bool) []*hypothesis {
+	count := map[record.Entity]int{}
+	var out []*hypothesis
+	for i, h := range ranked {
+		count[h.entity]++
+		if i == 0 && haveCause || count[h.entity] > 2 || len(out) >= maxAlternatives {
+			continue
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// believe turns scores into each hypothesis' share of the belief. All hypotheses
 // that were possible start equal, and so does "none of them", together with as
 // many ways to be wrong: a score that the best of so many reaches by chance wins
 // nothing.
-func believe(ranked []*hypothesis, possible int) map[record.Entity]float64 {
-	out := map[record.Entity]float64{}
+func believe(ranked []*hypothesis, possible int) map[*hypothesis]float64 {
+	out := map[*hypothesis]float64{}
 	if len(ranked) == 0 {
 		return out
 	}
@@ -83,7 +99,7 @@ func believe(ranked []*hypothesis, possible int) map[record.Entity]float64 {
 	total := math.Exp(math.Log(float64(max(1, possible))) - top)
 	for _, h := range ranked {
 		w := math.Exp(h.score - top)
-		out[h.entity] += w
+		out[h] = w
 		total += w
 	}
 	for k := range out {

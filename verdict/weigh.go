@@ -125,9 +125,12 @@ func look(f *facts, e record.Entity, x *catalog.Expectation) piece {
 	}
 }
 
-// fits reports whether a finding goes in the expected direction.
-func fits(d, want record.Direction) bool {
-	switch want {
+// fits reports whether a finding goes in the expected direction and far enough.
+func fits(f *record.Finding, x *catalog.Expectation) bool {
+	if f.Observed < x.AtLeast {
+		return false
+	}
+	switch d := f.Direction; x.Direction {
 	case "":
 		return true
 	case record.DirectionUp:
@@ -148,7 +151,7 @@ func lookAt(f *facts, entities []record.Entity, x *catalog.Expectation) piece {
 			idx := f.byKind[factKey{e, kind, x.Quadrant}]
 			tried += len(idx)
 			for _, i := range idx {
-				if !fits(f.findings[i].Direction, x.Direction) {
+				if !fits(&f.findings[i], x) {
 					continue
 				}
 				if f.findings[i].Strength <= strongP {
@@ -210,7 +213,7 @@ func lookWays(f *facts, e record.Entity, x *catalog.Expectation) piece {
 					at[other] = k
 					ways = append(ways, way{other, 1})
 				}
-				if fits(v.Direction, x.Direction) {
+				if fits(v, x) {
 					ways[k].p = math.Min(ways[k].p, v.Strength)
 					if v.Strength <= strongP {
 						out.findings = append(out.findings, i)
