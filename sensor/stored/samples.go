@@ -31,7 +31,7 @@ func (s *Source) Samples(ctx context.Context, r sensor.Range, fn func(sensor.Ser
 	}
 	// A range selector gives the points as they were sent; it is open at its
 	// start and closed at its end, in milliseconds.
-	expr := fmt.Sprintf(`{__name__!~".*_bucket|target_info|otel_scope_info"}[%dms]`, length.Milliseconds())
+	expr := fmt.Sprintf(`{__name__=~".+",__name__!~".*_bucket|target_info|otel_scope_info"}[%dms]`, length.Milliseconds())
 	res, err := s.samples.QueryInstant(ctx, expr, sensor.Time(r.To-int64(time.Millisecond)))
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func unitOf(name string) string {
 func (s *Source) sampleRanges(ctx context.Context, r sensor.Range) ([]sensor.Range, error) {
 	step := coverageStep
 	from := sensor.Time(r.From).Truncate(step).Add(step)
-	expr := fmt.Sprintf(`count(count_over_time({__name__!=""}[%s]))`, step)
+	expr := fmt.Sprintf(`count(last_over_time({__name__=~".+"}[%s]))`, step)
 	res, err := s.samples.QueryRange(ctx, expr, from, sensor.Time(r.To).Add(step), step)
 	if err != nil {
 		return nil, err

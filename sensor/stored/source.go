@@ -31,13 +31,13 @@ func New(records store.RecordReader, samples store.SampleReader) *Source {
 
 // spanFields are the fields of a span that sensors read.
 var spanFields = fieldList(
-	record.FieldTime, record.FieldTraceID, record.FieldSpanID, record.FieldParentSpanID,
+	record.FieldType, record.FieldTime, record.FieldTraceID, record.FieldSpanID, record.FieldParentSpanID,
 	record.FieldName, record.FieldSpanKind, record.FieldStatus, record.FieldDuration,
 )
 
 // logFields are the fields of a log record that sensors read.
 var logFields = fieldList(
-	record.FieldTime, record.FieldBody, record.FieldTraceID, record.FieldSpanID,
+	record.FieldType, record.FieldTime, record.FieldBody, record.FieldTraceID, record.FieldSpanID,
 	record.FieldSeverity, record.FieldSeverityNumber,
 )
 
