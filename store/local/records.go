@@ -272,6 +272,21 @@ func (r *Records) Close() error {
 	if err != nil {
 		return fmt.Errorf("cannot close records: what was not synced is not written: %w", err)
 	}
+	r.awaitMerges(time.Second)
 	r.storage.MustClose()
 	return nil
+}
+
+// awaitMerges gives running merges time to end. The library lets go of the index
+// while they still read where it is; that is harmless, since only deletions by
+// filter use it, but it is a data race.
+func (r *Records) awaitMerges(limit time.Duration) {
+	deadline := time.Now().Add(limit)
+	for calm := 0; calm < 2 && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if s := r.stats(); s.ActiveInmemoryMerges+s.ActiveSmallMerges+s.ActiveBigMerges > 0 {
+			calm = 0
+			continue
+		}
+		calm++
+	}
 }
