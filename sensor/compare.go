@@ -15,7 +15,7 @@ const material = 0.05
 
 // quantiles at which samples are compared: a fault may hit all requests or one
 // in ten, and a measure may fall as well as rise.
-var quantiles = []float64{0.1, 0.5, 0.9}
+var quantiles = [3]float64{0.1, 0.5, 0.9}
 
 // Compare calibrates the measures of an incident against the slices of a
 // baseline and returns a finding for each measure with a p-value below level,
@@ -44,12 +44,13 @@ func compareValues(base []*Profile, inc *Profile, k Key) (record.Finding, bool) 
 		if s == nil || len(s.Values) == 0 {
 			continue
 		}
-		for i, q := range quantiles {
-			bases[i] = append(bases[i], stats.Quantile(s.Values, q))
+		at, scale := s.describe()
+		for i := range quantiles {
+			bases[i] = append(bases[i], at[i])
 		}
-		mids = append(mids, stats.Median(s.Values))
+		mids = append(mids, at[1])
 		if len(s.Values) > 3 {
-			within = append(within, stats.Summarize(s.Values).Scale)
+			within = append(within, scale)
 		}
 	}
 	if len(mids) < leastSlices {
@@ -60,15 +61,16 @@ func compareValues(base []*Profile, inc *Profile, k Key) (record.Finding, bool) 
 	if len(within) > 0 {
 		floor = math.Hypot(floor, stats.MedianError(stats.Median(within), len(in.Values)))
 	}
+	now, _ := in.describe()
 	best, bestZ, at := 1.0, 0.0, 1
-	for i, q := range quantiles {
-		p, z := stats.Shift(bases[i], stats.Quantile(in.Values, q), floor)
+	for i := range quantiles {
+		p, z := stats.Shift(bases[i], now[i], floor)
 		if p < best {
 			best, bestZ, at = p, z, i
 		}
 	}
 	f := newFinding(k, inc.Range, stats.Any(best, len(quantiles)), bestZ)
-	f.Observed, f.Expected = stats.Quantile(in.Values, quantiles[at]), stats.Median(bases[at])
+	f.Observed, f.Expected = now[at], stats.Median(bases[at])
 	f.Evidence = Evidence(k, inc.Range, []record.Item{in.Top})
 	return f, true
 }

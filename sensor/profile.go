@@ -43,6 +43,22 @@ type Sample struct {
 	top   float64
 	step  int // every step-th value is kept
 	Total float64
+
+	described bool // the three below hold for Values as they are
+	at        [len(quantiles)]float64
+	scale     float64
+}
+
+// describe returns the quantiles of the values and their spread.
+func (s *Sample) describe() (at [len(quantiles)]float64, scale float64) {
+	if !s.described {
+		for i, q := range quantiles {
+			s.at[i] = stats.Quantile(s.Values, q)
+		}
+		s.scale = stats.Summarize(s.Values).Scale
+		s.described = true
+	}
+	return s.at, s.scale
 }
 
 // Add takes one value.
@@ -50,6 +66,7 @@ func (s *Sample) Add(v float64, item record.Item) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return
 	}
+	s.described = false
 	if s.step == 0 {
 		s.step = 1
 	}
@@ -145,6 +162,50 @@ func (p *Profile) Count(k Key, item record.Item) {
 		p.Rates[k] = h
 	}
 	h.Add(true, item)
+}
+
+// Merge returns the profile of neighbouring slices taken together.
+func Merge(parts []*Profile) *Profile {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	out := NewProfile(Range{parts[0].Range.From, parts[len(parts)-1].Range.To})
+	out.Seconds = 0
+	for _, p := range parts {
+		out.Seconds += p.Seconds
+		out.Spans, out.Logs, out.Points = out.Spans+p.Spans, out.Logs+p.Logs, out.Points+p.Points
+		out.Flows = append(out.Flows, p.Flows...)
+		for e, n := range p.Edges {
+			out.Edges[e] += n
+		}
+		for k, s := range p.Values {
+			for i, v := range s.Values {
+				item := record.Item{}
+				if i == 0 {
+					item = s.Top
+				}
+				out.Value(k, v, item)
+			}
+			if t := out.Values[k]; t.N > 0 && s.top >= t.top {
+				t.top, t.Top = s.top, s.Top
+			}
+		}
+		addHits(out.Shares, p.Shares)
+		addHits(out.Rates, p.Rates)
+	}
+	return out
+}
+
+func addHits(to, from map[Key]*Hits) {
+	for k, h := range from {
+		t := to[k]
+		if t == nil {
+			t = &Hits{}
+			to[k] = t
+		}
+		t.K, t.N = t.K+h.K, t.N+h.N
+		t.Items = append(t.Items, h.Items[:min(len(h.Items), itemCap-len(t.Items))]...)
+	}
 }
 
 // Sensor measures a quadrant.

@@ -111,7 +111,11 @@ func look(f *facts, e record.Entity, x *catalog.Expectation) piece {
 	case catalog.WhereIn, catalog.WhereOut:
 		return lookWays(f, e, x)
 	case catalog.WhereCallers:
-		return lookAt(f, f.callers[e], x)
+		var all []record.Entity
+		for _, c := range f.callers[e] {
+			all = append(all, f.self(c)...)
+		}
+		return lookAt(f, all, x)
 	case catalog.WhereHosted:
 		return lookAt(f, f.hosted[e], x)
 	case catalog.WhereHost:

@@ -31,6 +31,9 @@ const maxRuleEvents = 96
 type Model struct {
 	voc      *sensor.Vocabulary
 	contexts map[int32]*contextModel
+	// examined keeps the results of examine: the same path is always judged the
+	// same, and few paths make up most visits.
+	examined map[[2]int32]visitState
 }
 
 type contextModel struct {
@@ -46,7 +49,7 @@ type contextModel struct {
 
 // Learn builds the model from baseline profiles.
 func Learn(voc *sensor.Vocabulary, base []*sensor.Profile) *Model {
-	m := &Model{voc: voc, contexts: map[int32]*contextModel{}}
+	m := &Model{voc: voc, contexts: map[int32]*contextModel{}, examined: map[[2]int32]visitState{}}
 	// counts[context][slice][path] = visits
 	counts := map[int32][]map[int32]float64{}
 	for s, p := range base {
@@ -173,11 +176,21 @@ type visitState struct {
 // examine compares one visit with the model. known is false when the baseline
 // has no such visits.
 func (m *Model) examine(v sensor.FlowVisit) (st visitState, known bool) {
-	st.first, st.last, st.novel = -1, -1, -1
 	c := m.contexts[v.Context]
 	if c == nil {
-		return st, false
+		return visitState{first: -1, last: -1, novel: -1}, false
 	}
+	key := [2]int32{v.Context, v.Path}
+	st, ok := m.examined[key]
+	if !ok {
+		st = m.judge(c, v)
+		m.examined[key] = st
+	}
+	return st, true
+}
+
+func (m *Model) judge(c *contextModel, v sensor.FlowVisit) visitState {
+	st := visitState{first: -1, last: -1, novel: -1}
 	path := m.voc.Path(v.Path)
 	have := make([]bool, len(c.events))
 	for _, e := range path {
@@ -240,7 +253,7 @@ func (m *Model) examine(v sensor.FlowVisit) (st visitState, known bool) {
 	} else if st.novel >= 0 {
 		m.surround(c, &st, path)
 	}
-	return st, true
+	return st
 }
 
 // locate finds where the path broke, and whether it went on behind.

@@ -88,7 +88,7 @@ func describe(ls labels.Labels, meta map[string]store.Metadata) sensor.Series {
 			m, ok = meta[cut]
 		}
 	}
-	out.Unit = m.Unit
+	out.Unit = ucum(m.Unit)
 	if out.Unit == "" {
 		out.Unit = unitOf(base)
 	}
@@ -107,17 +107,39 @@ func fallback(ls map[string]string, name, other string) {
 	}
 }
 
+// units are Prometheus' words for units of OpenTelemetry.
+var units = map[string]string{
+	"seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns", "minutes": "min", "hours": "h", "days": "d",
+	"bytes": "By", "kibibytes": "KiBy", "mebibytes": "MiBy", "gibibytes": "GiBy", "kilobytes": "kBy", "megabytes": "MBy", "gigabytes": "GBy",
+	"ratio": "1", "percent": "%", "celsius": "Cel", "joules": "J", "watts": "W", "volts": "V", "amperes": "A", "hertz": "Hz",
+}
+
+// ucum turns a unit that Prometheus' naming spelled out back, also of a rate
+// such as bytes_per_second.
+func ucum(unit string) string {
+	base, per, rate := strings.Cut(unit, "_per_")
+	if u, ok := units[base]; ok {
+		base = u
+	}
+	if !rate {
+		return base
+	}
+	if u, ok := units[per+"s"]; ok {
+		per = u
+	}
+	return base + "/" + per
+}
+
 // unitOf reads a unit from a name, as Prometheus' conventions have it.
 func unitOf(name string) string {
 	name = strings.TrimSuffix(name, "_total")
-	for suffix, unit := range map[string]string{
-		"_seconds": "s", "_milliseconds": "ms", "_bytes": "By", "_ratio": "1", "_percent": "%", "_celsius": "Cel", "_joules": "J", "_watts": "W",
-	} {
-		if strings.HasSuffix(name, suffix) {
-			return unit
+	if i := strings.LastIndex(name, "_per_"); i >= 0 {
+		if j := strings.LastIndexByte(name[:i], '_'); j >= 0 && units[name[j+1:i]] != "" {
+			return ucum(name[j+1:])
 		}
+		return ""
 	}
-	return ""
+	return units[name[strings.LastIndexByte(name, '_')+1:]]
 }
 
 // sampleRanges are the minutes for which any series has a point.
