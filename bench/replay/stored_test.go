@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"inquest/bench/nezha"
+	"inquest/recorder"
+	"inquest/sensor"
+	"inquest/sensor/stored"
+	"inquest/verdict"
+)
+
+// dataDir is where public recordings lie, when they are there.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	root := os.Getenv("INQUEST_DATA")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	dir := filepath.Join(root, "nezha-trainticket")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no recording at %s: set INQUEST_DATA to the folder that holds nezha-trainticket", dir)
+	}
+	return dir
+}
+
+// TestStoredVerdict holds inquests on a recording twice: as it is read from its
+// files, and after it went through the recorder. Both must name the same cause.
+// How sure they are may differ at the margin: Prometheus' data model does not
+// keep units in braces, by which some metrics are understood.
+func TestStoredVerdict(t *testing.T) {
+	dir := dataDir(t)
+	if testing.Short() {
+		t.Skip("records a whole day")
+	}
+	ctx := t.Context()
+	sources, err := nezha.Sources(ctx, dir, nezha.Change{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const date = "2023-01-30"
+	src := sources[date]
+	cfg := recorder.DefaultConfig()
+	cfg.Dir, cfg.Retention, cfg.MinFreeBytes = t.TempDir(), 100_000*time.Hour, 64<<20
+	rec, err := recorder.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := rec.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	from, to := src.Bounds()
+	all := sensor.Range{From: from.Add(-time.Hour).UnixNano(), To: to.Add(time.Hour).UnixNano()}
+	if err := errors.Join(
+		batches(func(fn func(sensor.Span) error) error { return src.Spans(ctx, all, fn) }, batchRecords, func(b []sensor.Span) error { return rec.Traces(ctx, tracesOf(b)) }),
+		batches(func(fn func(sensor.Log) error) error { return src.Logs(ctx, all, fn) }, batchRecords, func(b []sensor.Log) error { return rec.Logs(ctx, logsOf(b)) }),
+		batches(func(fn func(sensor.Series) error) error { return src.Samples(ctx, all, fn) }, batchSeries, func(b []sensor.Series) error { return rec.Metrics(ctx, metricsOf(b)) }),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.CatchUp(ctx); err != nil {
+		t.Fatal(err)
+	}
+	cases, err := nezha.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for _, c := range cases {
+		if c.Date != date || asked == 6 {
+			continue
+		}
+		asked++
+		q := verdict.Question{
+			From: c.Minute().Add(-90 * time.Second), To: c.Minute().Add(3 * time.Minute),
+			Baseline: []verdict.Range{{From: from, To: to}},
+		}
+		want, err := verdict.Investigate(ctx, src, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		got, err := verdict.Investigate(ctx, stored.New(rec.Records(), rec.Samples()), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %s (from files: %s), %.2f s", c.ID(), got.Summary, want.Summary, time.Since(start).Seconds())
+		if (got.Cause == nil) != (want.Cause == nil) {
+			t.Errorf("%s: %s from the stores, %s from the files", c.ID(), got.State, want.State)
+			continue
+		}
+		if got.Cause != nil && (got.Cause.Entity != want.Cause.Entity || got.Cause.Fault != want.Cause.Fault) {
+			t.Errorf("%s: %s at %s from the stores, %s at %s from the files", c.ID(), got.Cause.Fault, got.Cause.Entity, want.Cause.Fault, want.Cause.Entity)
+		}
+	}
+	if asked == 0 {
+		t.Error("no case was judged")
+	}
+}
