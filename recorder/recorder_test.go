@@ -189,3 +189,28 @@ func TestStoreUnavailable(t *testing.T) {
 	caughtUp(t, r)
 	checkExact(t, "logs", numbers(0, 200), stored(t, r, record.TypeLog))
 }
+
+func TestExemplarBounds(t *testing.T) {
+	parts := openParts(t, t.TempDir())
+	parts.Records = &shortSighted{parts.Records}
+	r, err := New(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeRecorder(t, r)
+	ctx, report := admit.WithReport(t.Context())
+	if err := r.Metrics(ctx, pointBatch(time.Now(), 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if report.Rejected() != 1 {
+		t.Errorf("%d points rejected, want the one whose exemplar the records do not take", report.Rejected())
+	}
+}
+
+// shortSighted takes records up to an hour ago only.
+type shortSighted struct{ store.Records }
+
+func (s *shortSighted) Bounds() (earliest, latest time.Time) {
+	earliest, _ = s.Records.Bounds()
+	return earliest, time.Now().Add(-time.Hour)
+}
