@@ -18,7 +18,7 @@ func Evidence(k Key, r Range, items []record.Item) []record.Reference {
 	switch k.Quadrant {
 	case record.QuadrantMetrics, record.QuadrantResources:
 		ref.Language = record.LanguagePromQL
-		ref.Query = k.Subject
+		ref.Query = sampleQuery(k)
 	case record.QuadrantLogs:
 		ref.Query = recordQuery(record.TypeLog, k)
 	default:
