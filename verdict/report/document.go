@@ -5,6 +5,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,7 @@ func newDocument(v *verdict.Verdict) document {
 	add(chain(v))
 	add(counter(v))
 	add(alternatives(v))
+	add(rest(v))
 	add(sources(v))
 	add(checks(v))
 	return d
@@ -119,14 +121,36 @@ func lacking(v *verdict.Verdict) string {
 	}
 }
 
+// evidence are the findings of a quadrant on which the cause stands; without a
+// cause there are none, and all findings are in rest.
 func evidence(v *verdict.Verdict, q record.Quadrant) section {
 	s := section{Title: "Evidence: " + string(q)}
 	for _, f := range v.Findings {
-		if f.Quadrant == q {
+		if f.Quadrant == q && forCause(v, f) {
 			s.Items = append(s.Items, finding(f))
 		}
 	}
 	return s
+}
+
+// rest are the findings that speak of effects, of other hypotheses, or of nothing
+// that was understood.
+func rest(v *verdict.Verdict) section {
+	s := section{Title: "Also seen"}
+	for _, q := range record.Quadrants {
+		for _, f := range v.Findings {
+			if f.Quadrant == q && !forCause(v, f) {
+				it := finding(f)
+				it.Text = fmt.Sprintf("[%s] %s: %s", f.ID, f.Quadrant, f.Text)
+				s.Items = append(s.Items, it)
+			}
+		}
+	}
+	return s
+}
+
+func forCause(v *verdict.Verdict, f record.Finding) bool {
+	return v.Cause != nil && slices.Contains(v.Cause.Findings, f.ID)
 }
 
 func finding(f record.Finding) item {
