@@ -163,6 +163,11 @@ func testRecordsConcurrent(t *testing.T, s *recordSuite) {
 	var flushed atomic.Int64
 	done := make(chan struct{})
 	var wg sync.WaitGroup
+	stop := sync.OnceFunc(func() {
+		close(done)
+		wg.Wait()
+	})
+	defer stop() // also when a check ends the test
 	for range 4 {
 		wg.Go(func() {
 			for {
@@ -204,8 +209,7 @@ func testRecordsConcurrent(t *testing.T, s *recordSuite) {
 			s.sync()
 		}
 	}
-	close(done)
-	wg.Wait()
+	stop()
 	s.flush()
 	s.wantRows("*", batches*rows)
 }

@@ -248,6 +248,11 @@ func testSampleStats(t *testing.T, s *sampleSuite) {
 func testSamplesConcurrent(t *testing.T, s *sampleSuite) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
+	stop := sync.OnceFunc(func() {
+		close(done)
+		wg.Wait()
+	})
+	defer stop() // also when a check ends the test
 	for range 4 {
 		wg.Go(func() {
 			for {
@@ -279,7 +284,6 @@ func testSamplesConcurrent(t *testing.T, s *sampleSuite) {
 			s.sync()
 		}
 	}
-	close(done)
-	wg.Wait()
+	stop()
 	s.wantMixed(50)
 }
