@@ -50,7 +50,8 @@ func (e *Engine) gather(ctx context.Context, q Question) (*evidence, error) {
 }
 
 // baselineRanges are the stretches to compare with: those asked for, else the
-// lookback. The incident itself is cut out.
+// lookback. The incident itself is cut out, and half its length on both sides,
+// for its edges are not known so well and what it did fades out.
 func (e *Engine) baselineRanges(q Question) []sensor.Range {
 	var ranges []sensor.Range
 	for _, b := range q.Baseline {
@@ -60,6 +61,8 @@ func (e *Engine) baselineRanges(q Question) []sensor.Range {
 		ranges = []sensor.Range{rangeOf(q.From.Add(-e.opt.Lookback), q.From)}
 	}
 	w := rangeOf(q.From, q.To)
+	guard := (w.To - w.From) / 2
+	w.From, w.To = w.From-guard, w.To+guard
 	var out []sensor.Range
 	for _, r := range join(ranges) {
 		if r.From < w.From {

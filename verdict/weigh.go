@@ -184,10 +184,15 @@ func lookAt(f *facts, entities []record.Entity, x *catalog.Expectation) piece {
 	return out
 }
 
-// lookWays looks at every way into or out of the entity: a fault there shows on
-// all of them, so each that is as usual speaks against it. The strongest counts
-// in full, each further one adds at most what a single even bet does: they are
-// not independent.
+// wayShare is the probability that a single way shows a fault of its end, given
+// that this direction does at all.
+const wayShare = 0.9
+
+// lookWays looks at every way into or out of the entity. Whether a fault there
+// affects the direction at all is one question (the expectation's Seen); when it
+// does, it shows on nearly all ways, so each that is as usual speaks against it.
+// The strongest way counts in full, each further one adds at most what a single
+// even bet does: they are not independent.
 func lookWays(f *facts, e record.Entity, x *catalog.Expectation) piece {
 	out := piece{expect: x, p: 1}
 	type way struct {
@@ -231,13 +236,15 @@ func lookWays(f *facts, e record.Entity, x *catalog.Expectation) piece {
 		return out
 	}
 	slices.SortStableFunc(ways, func(a, b way) int { return cmp.Or(cmp.Compare(a.p, b.p), a.peer.Compare(b.peer)) })
+	sum := 0.0
 	for i, w := range ways {
-		l := weight(stats.Any(w.p, len(ways)), x.Seen)
+		l := weight(stats.Any(w.p, len(ways)), wayShare)
 		if i > 0 {
 			l = math.Min(l, math.Ln2)
 		}
-		out.weight += l
+		sum += l
 	}
+	out.weight = math.Log(x.Seen*math.Exp(sum) + 1 - x.Seen)
 	out.p = stats.Any(ways[0].p, len(ways))
 	slices.SortStableFunc(out.findings, func(a, b int) int { return cmp.Compare(f.findings[a].Strength, f.findings[b].Strength) })
 	return out

@@ -1,0 +1,84 @@
+package verdict
+
+import (
+	"context"
+	"maps"
+
+	"inquest/record"
+	"inquest/sensor"
+)
+
+// grid is a stretch cut into equal steps, each measured once.
+type grid struct {
+	ranges   []sensor.Range
+	requests []*sensor.Profile
+	series   []*sensor.Profile
+	slices   int // bound of baseline slices
+}
+
+func (e *Engine) readGrid(ctx context.Context, s Scan) (*grid, error) {
+	g := &grid{slices: e.opt.Slices}
+	for t := s.From; t.Before(s.To); t = t.Add(s.Step) {
+		g.ranges = append(g.ranges, rangeOf(t, t.Add(s.Step)))
+	}
+	notes := map[record.Quadrant]string{}
+	var err error
+	if g.requests, err = e.profiles(ctx, g.ranges, notes); err != nil {
+		return nil, err
+	}
+	w, err := sensor.Gather(ctx, e.src, rangeOf(s.From, s.To), e.opt.Limits, record.QuadrantMetrics)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(notes, w.Unavailable)
+	for _, r := range g.ranges {
+		part := w.Part(r)
+		p := sensor.NewProfile(r)
+		p.Points = part.Points
+		for _, m := range seriesSensors() {
+			m.Measure(part, p)
+		}
+		g.series = append(g.series, p)
+	}
+	return g, nil
+}
+
+// evidence builds what was measured in per steps from i on, against the rest
+// less a guard of half the window on both sides; nil when nothing was recorded.
+func (g *grid) evidence(i, per int) *evidence {
+	guard := (per + 1) / 2
+	ev := &evidence{
+		window: sensor.Range{From: g.ranges[i].From, To: g.ranges[i+per-1].To},
+		has:    map[record.Quadrant]bool{},
+	}
+	ev.requests = sensor.Merge(g.requests[i : i+per])
+	ev.series = sensor.Merge(g.series[i : i+per])
+	if ev.requests.Spans+ev.requests.Logs+ev.series.Points == 0 {
+		return nil
+	}
+	for k := range g.ranges {
+		if k >= i-guard && k < i+per+guard {
+			continue
+		}
+		if p := g.requests[k]; p.Spans+p.Logs > 0 {
+			ev.baseRequests = append(ev.baseRequests, p)
+		}
+		if p := g.series[k]; p.Points > 0 {
+			ev.baseSeries = append(ev.baseSeries, p)
+		}
+	}
+	ev.baseRequests, ev.baseSeries = thin(ev.baseRequests, g.slices), thin(ev.baseSeries, g.slices)
+	return ev
+}
+
+// thin takes at most n profiles, evenly.
+func thin(p []*sensor.Profile, n int) []*sensor.Profile {
+	if len(p) <= n {
+		return p
+	}
+	out := make([]*sensor.Profile, 0, n)
+	for i := range n {
+		out = append(out, p[i*len(p)/n])
+	}
+	return out
+}
