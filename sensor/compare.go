@@ -64,7 +64,11 @@ func compareValues(base []*Profile, inc *Profile, k Key) (record.Finding, bool) 
 	now, _ := in.describe()
 	best, bestZ, at := 1.0, 0.0, 1
 	for i := range quantiles {
-		p, z := stats.Shift(bases[i], now[i], floor)
+		shift := stats.ShiftTail
+		if quantiles[i] == 0.5 {
+			shift = stats.Shift
+		}
+		p, z := shift(bases[i], now[i], floor)
 		if p < best {
 			best, bestZ, at = p, z, i
 		}

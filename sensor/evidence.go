@@ -1,6 +1,7 @@
 package sensor
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,4 +42,46 @@ func recordQuery(t record.Type, k Key) string {
 		parts = append(parts, record.FieldName+":="+strconv.Quote(k.Subject))
 	}
 	return strings.Join(parts, " ")
+}
+
+// Selector writes the PromQL selector of a series. Names that are not of the
+// classic form stand in quotes, as PromQL has them.
+func Selector(s *Series) string {
+	names := make([]string, 0, len(s.Labels))
+	for n := range s.Labels {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	if classic(s.Name) {
+		b.WriteString(s.Name + "{")
+	} else {
+		b.WriteString("{" + strconv.Quote(s.Name))
+		if len(names) > 0 {
+			b.WriteByte(',')
+		}
+	}
+	for i, n := range names {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if classic(n) {
+			b.WriteString(n)
+		} else {
+			b.WriteString(strconv.Quote(n))
+		}
+		b.WriteString("=" + strconv.Quote(s.Labels[n]))
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+func classic(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if c != '_' && c != ':' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
 }

@@ -40,7 +40,7 @@ func Judge(voc *sensor.Vocabulary, base []*sensor.Profile, inc *sensor.Profile) 
 	slices.SortStableFunc(j.Breaks, func(a, b *Break) int {
 		return cmp.Or(cmp.Compare(a.Strength, b.Strength), cmp.Compare(b.Visits, a.Visits))
 	})
-	j.Findings = append(j.Findings, kinds(now, j.Breaks, inc.Range)...)
+	j.Findings = append(j.Findings, kinds(j.Findings, j.Breaks, inc.Range)...)
 	for i := range j.Findings {
 		j.Findings[i].Text = text(&j.Findings[i], j.Breaks)
 	}
@@ -74,44 +74,56 @@ func (m *Model) rate(base []*Charges, now *Charges) {
 }
 
 // kinds says, for each service that was examined, whether its strongest break in
-// the log ends requests or diverts them.
-func kinds(now *Charges, breaks []*Break, r sensor.Range) []record.Finding {
-	best := map[string]*Break{}
+// the log ends requests or diverts them. The finding is as strong as the breaks
+// of the service's worst operation together.
+func kinds(findings []record.Finding, breaks []*Break, r sensor.Range) []record.Finding {
+	worst := map[string]*record.Finding{}
 	tried := map[string]int{}
-	for _, b := range breaks {
-		if b.Lost != "" || !b.inLogs() {
+	var services []string
+	for i := range findings {
+		f := &findings[i]
+		if f.Kind != KindBrokenLogs {
 			continue
 		}
-		tried[b.Service]++
-		if best[b.Service] == nil {
-			best[b.Service] = b
+		name := f.Entity.Name
+		if tried[name]++; tried[name] == 1 {
+			services = append(services, name)
+			worst[name] = f
+		}
+		if f.Strength < worst[name].Strength {
+			worst[name] = f
 		}
 	}
 	var out []record.Finding
-	done := map[string]bool{}
-	for _, k := range sensor.Sorted(now.Shares) {
-		if k.Kind != KindBrokenLogs || done[k.Entity.Name] {
-			continue
-		}
-		done[k.Entity.Name] = true
-		b := best[k.Entity.Name]
+	for _, name := range services {
+		w := worst[name]
+		b := strongest(breaks, name)
 		for _, kind := range []string{KindAborts, KindGoesOn} {
 			f := record.Finding{
-				Quadrant: record.QuadrantLogs, Sensor: Name, Entity: k.Entity, Kind: kind,
+				Quadrant: record.QuadrantLogs, Sensor: Name, Entity: w.Entity, Kind: kind,
 				From: sensor.Time(r.From), To: sensor.Time(r.To), Direction: record.DirectionUp, Strength: 1, Unit: "1",
 			}
-			if b != nil && b.Aborts() == (kind == KindAborts) {
-				f.Subject = b.Operation
-				f.Strength = stats.Any(b.Strength, tried[b.Service])
-				f.Observed, f.Requests = b.Share, b.Share
-				key := k
-				key.Subject = ""
+			if b != nil && b.Aborts() == (kind == KindAborts) && w.Direction != record.DirectionDown {
+				f.Subject, f.Direction = b.Operation, w.Direction
+				f.Strength, f.Effect = stats.Any(w.Strength, tried[name]), w.Effect
+				f.Observed, f.Expected, f.Requests = w.Observed, w.Expected, w.Requests
+				key := sensor.Key{Quadrant: f.Quadrant, Sensor: Name, Kind: kind, Entity: f.Entity}
 				f.Evidence = sensor.Evidence(key, r, b.Items)
 			}
 			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// strongest returns the strongest break of a service's own that logs show.
+func strongest(breaks []*Break, service string) *Break {
+	for _, b := range breaks {
+		if b.Service == service && b.Lost == "" && b.inLogs() {
+			return b
+		}
+	}
+	return nil
 }
 
 // inLogs reports whether log statements show the break.

@@ -40,9 +40,10 @@ func Measure(s sensor.Sensor, w *sensor.Window, p *sensor.Profile) {
 			Quadrant: s.Quadrant(), Sensor: s.Name(), Kind: string(class), Entity: owner,
 			Subject: sensor.Subject(series), Unit: series.Unit,
 		}
+		selector := sensor.Selector(series)
 		for _, pt := range series.Points {
 			v := pt.Value
-			p.Value(k, v, record.Item{Time: sensor.Time(pt.Time), Text: series.Name, Value: &v})
+			p.Value(k, v, record.Item{Time: sensor.Time(pt.Time), Text: selector, Value: &v})
 		}
 	}
 }

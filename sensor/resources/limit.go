@@ -49,9 +49,10 @@ func (s Limit) Measure(w *sensor.Window, p *sensor.Profile) {
 			Quadrant: s.Quadrant(), Sensor: s.Name(), Kind: string(class) + "_" + KindAtLimit, Entity: owner,
 			Subject: sensor.Subject(series), Unit: "1",
 		}
+		selector := sensor.Selector(series)
 		for _, pt := range series.Points {
 			v := pt.Value
-			p.Share(k, v >= atLimit*limit, record.Item{Time: sensor.Time(pt.Time), Text: series.Name, Value: &v})
+			p.Share(k, v >= atLimit*limit, record.Item{Time: sensor.Time(pt.Time), Text: selector, Value: &v})
 		}
 	}
 }
