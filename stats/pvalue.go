@@ -47,7 +47,17 @@ const (
 // difference that can be told at all (resolution, error of v itself); it is
 // added to the spread.
 func Shift(baseline []float64, v, floor float64) (p, z float64) {
-	baseline = Clean(baseline, cleanScales, cleanShare)
+	return shift(Clean(baseline, cleanScales, cleanShare), v, floor)
+}
+
+// ShiftTail is [Shift] for a measure of the tail, such as a high quantile or a
+// maximum. Rare extremes are part of how a tail is, so the baseline is not
+// cleaned of them.
+func ShiftTail(baseline []float64, v, floor float64) (p, z float64) {
+	return shift(sorted(baseline), v, floor)
+}
+
+func shift(baseline []float64, v, floor float64) (p, z float64) {
 	s := Summarize(baseline)
 	if s.N < 2 || math.IsNaN(v) {
 		return 1, 0
