@@ -20,6 +20,9 @@ func Evidence(k Key, r Range, items []record.Item) []record.Reference {
 	case record.QuadrantMetrics, record.QuadrantResources:
 		ref.Language = record.LanguagePromQL
 		ref.Query = sampleQuery(k)
+		if len(ref.Items) > 0 && ref.Items[0].Text != "" {
+			ref.Query = ref.Items[0].Text // the very series, as its store names it
+		}
 	case record.QuadrantLogs:
 		ref.Query = recordQuery(record.TypeLog, k)
 	default:
