@@ -216,9 +216,10 @@ func (r *Records) bounds(now time.Time, slack time.Duration) (lo, hi int64) {
 // watchDays notices days that were deleted for their size: the library takes no
 // rows for them any more, and drops them silently.
 func (r *Records) watchDays() {
-	now := parseDays(r.storage.PartitionList())
 	r.floorMu.Lock()
 	defer r.floorMu.Unlock()
+	// Under the lock: an older list than r.days would make new days look deleted.
+	now := parseDays(r.storage.PartitionList())
 	for d := range r.days {
 		if _, ok := now[d]; !ok {
 			r.floor = max(r.floor, d+int64(day))

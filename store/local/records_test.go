@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -237,5 +238,38 @@ func TestLogWriter(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("log lacks %q:\n%s", want, out.String())
 		}
+	}
+}
+
+// TestBoundsWhileDaysAppear asks for bounds while rows open new days: none may
+// be taken for deleted.
+func TestBoundsWhileDaysAppear(t *testing.T) {
+	r := openRecords(t, RecordsOptions{Dir: t.TempDir()})
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					r.Bounds()
+				}
+			}
+		})
+	}
+	for i := range 28 {
+		row := logRow("1", time.Now().Add(-time.Duration(i)*24*time.Hour))
+		for range 20 {
+			if err := r.Append(t.Context(), store.Batch{Seq: 1, Rows: []record.Row{row}}); err != nil {
+				t.Errorf("day %d: %v", i, err)
+			}
+		}
+	}
+	close(done)
+	wg.Wait()
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
