@@ -68,6 +68,9 @@ type Expectation struct {
 	AtLeast float64 `yaml:"at_least"`
 	// Essential evidence must be there for the fault to be named at all.
 	Essential bool `yaml:"essential"`
+	// Absent turns the expectation round: the finding must not be there, since it
+	// would explain the rest from elsewhere. It never speaks for the fault.
+	Absent bool `yaml:"absent"`
 	// Symptom marks evidence of the harm. It supports the fault, but by itself
 	// points to no cause.
 	Symptom bool   `yaml:"symptom"`
@@ -198,7 +201,10 @@ func (f *Fault) Lint() error {
 		if strings.TrimSpace(e.Text) == "" {
 			bad("expect %d: text is empty", i+1)
 		}
-		cause = cause || !e.Symptom
+		if e.Absent && (e.Essential || e.Symptom) {
+			bad("expect %d: what must be absent is neither essential nor a symptom", i+1)
+		}
+		cause = cause || !e.Symptom && !e.Absent
 	}
 	if len(f.Expect) > 0 && !cause {
 		bad("all evidence is symptoms: nothing would point to the cause")

@@ -9,9 +9,9 @@ import (
 )
 
 // material is the share of the expected value below which a difference is not
-// taken for one: a change of a twentieth breaks nothing, however steady the
+// taken for one: a change of a fiftieth breaks nothing, however steady the
 // measure was before. It is added to the spread, not cut off.
-const material = 0.05
+const material = 0.02
 
 // quantiles at which samples are compared: a fault may hit all requests or one
 // in ten, and a measure may fall as well as rise.

@@ -164,7 +164,7 @@ const mostPerPiece = 4
 func (w *writer) evidence(h *hypothesis) []string {
 	var out []string
 	for i := range h.pieces {
-		if h.pieces[i].p <= essentialP {
+		if h.pieces[i].p <= essentialP && !h.pieces[i].expect.Absent {
 			for _, id := range w.refer(h.pieces[i].findings, mostPerPiece) {
 				if !slices.Contains(out, id) {
 					out = append(out, id)
@@ -211,7 +211,7 @@ func (w *writer) cause(v *Verdict, h *hypothesis) {
 	}
 	for i := range h.pieces {
 		p := &h.pieces[i]
-		if p.expect.Symptom || p.p > essentialP || len(p.findings) == 0 {
+		if p.expect.Symptom || p.expect.Absent || p.p > essentialP || len(p.findings) == 0 {
 			continue
 		}
 		x := &w.f.findings[p.findings[0]]
@@ -288,7 +288,13 @@ func against(h *hypothesis) string {
 func (w *writer) counter(v *Verdict, h *hypothesis) {
 	for i := range h.pieces {
 		p := &h.pieces[i]
-		if p.examined && p.weight < 0 {
+		switch {
+		case p.examined && p.expect.Absent && p.weight < 0:
+			v.Counter = append(v.Counter, Counter{
+				Kind: "contradiction", Quadrant: p.expect.Quadrant, Text: "expected but not so: " + p.expect.Text,
+				Findings: w.refer(p.findings, mostPerPiece),
+			})
+		case p.examined && p.weight < 0:
 			v.Counter = append(v.Counter, Counter{
 				Kind: "missing", Quadrant: p.expect.Quadrant, Text: "expected but not seen: " + p.expect.Text,
 			})

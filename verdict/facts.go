@@ -48,6 +48,9 @@ func newFacts(ev *evidence, q Question) *facts {
 	f.findings = append(f.findings, j.Findings...)
 	f.breaks = j.Breaks
 	f.findings = append(f.findings, sensor.Compare(ev.baseSeries, ev.series, 1)...)
+	// What the sensors say of a quadrant that was not examined is no evidence: a
+	// statement is not missing because its log could not be read.
+	f.findings = slices.DeleteFunc(f.findings, func(x record.Finding) bool { return !ev.has[x.Quadrant] })
 	f.topology(ev)
 	for i := range f.findings {
 		x := &f.findings[i]

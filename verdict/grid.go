@@ -67,6 +67,7 @@ func (g *grid) evidence(i, per int) *evidence {
 			ev.baseSeries = append(ev.baseSeries, p)
 		}
 	}
+	ev.has = has(append(ev.baseRequests[:len(ev.baseRequests):len(ev.baseRequests)], ev.baseSeries...), ev.requests, ev.series)
 	ev.baseRequests, ev.baseSeries = thin(ev.baseRequests, g.slices), thin(ev.baseSeries, g.slices)
 	return ev
 }
@@ -79,6 +80,27 @@ func thin(p []*sensor.Profile, n int) []*sensor.Profile {
 	out := make([]*sensor.Profile, 0, n)
 	for i := range n {
 		out = append(out, p[i*len(p)/n])
+	}
+	return out
+}
+
+// has tells which quadrants have data in the incident and in the baseline.
+func has(base []*sensor.Profile, now ...*sensor.Profile) map[record.Quadrant]bool {
+	total := func(all []*sensor.Profile) map[record.Quadrant]int {
+		n := map[record.Quadrant]int{}
+		for _, p := range all {
+			n[record.QuadrantTraces] += p.Spans
+			n[record.QuadrantLogs] += p.Logs
+			resources, other := count(p)
+			n[record.QuadrantResources] += resources
+			n[record.QuadrantMetrics] += other
+		}
+		return n
+	}
+	a, b := total(base), total(now)
+	out := map[record.Quadrant]bool{}
+	for _, q := range record.Quadrants {
+		out[q] = a[q] > 0 && b[q] > 0
 	}
 	return out
 }

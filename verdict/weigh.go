@@ -73,7 +73,10 @@ func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
 		if x.Essential && (!p.examined || p.p > essentialP) {
 			return nil
 		}
-		if !x.Symptom && p.examined && p.p <= essentialP {
+		if x.Absent {
+			p.weight = -math.Max(0, p.weight)
+		}
+		if !x.Symptom && !x.Absent && p.examined && p.p <= essentialP {
 			any = true
 		}
 		if x.Symptom {
@@ -255,7 +258,7 @@ func (h *hypothesis) quadrants() []record.Quadrant {
 	var out []record.Quadrant
 	for _, q := range record.Quadrants {
 		for i := range h.pieces {
-			if p := &h.pieces[i]; p.expect.Quadrant == q && p.examined && p.p <= strongP {
+			if p := &h.pieces[i]; p.expect.Quadrant == q && !p.expect.Absent && p.examined && p.p <= strongP {
 				out = append(out, q)
 				break
 			}
