@@ -1,3 +1,5 @@
+// Package replay sends telemetry over OTLP as an SDK does, so that recordings
+// reach a recorder on the way of live data.
 package replay
 
 import (
@@ -6,16 +8,17 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	_ "google.golang.org/grpc/encoding/gzip" // senders compress
 	"google.golang.org/grpc/status"
-
-	"inquest/sensor"
 )
 
 // Sent counts what a recorder acknowledged and what it refused for good.
@@ -52,83 +55,48 @@ func Dial(endpoint string) (*Sender, error) {
 // Close ends the connection.
 func (s *Sender) Close() error { return s.conn.Close() }
 
-const (
-	batchRecords = 1000
-	batchSeries  = 50
-)
-
-// Send sends all that src holds of a range. It returns when all of it was
-// acknowledged or rejected.
-func (s *Sender) Send(ctx context.Context, src sensor.Source, r sensor.Range) error {
-	if err := batches(func(fn func(sensor.Span) error) error { return src.Spans(ctx, r, fn) }, batchRecords, func(b []sensor.Span) error { return s.sendSpans(ctx, b) }); err != nil {
-		return fmt.Errorf("cannot send spans: %w", err)
-	}
-	if err := batches(func(fn func(sensor.Log) error) error { return src.Logs(ctx, r, fn) }, batchRecords, func(b []sensor.Log) error { return s.sendLogs(ctx, b) }); err != nil {
-		return fmt.Errorf("cannot send log records: %w", err)
-	}
-	if err := batches(func(fn func(sensor.Series) error) error { return src.Samples(ctx, r, fn) }, batchSeries, func(b []sensor.Series) error { return s.sendSeries(ctx, b) }); err != nil {
-		return fmt.Errorf("cannot send metrics: %w", err)
-	}
-	return nil
-}
-
-// batches gathers n items each that give yields, and passes them to send.
-func batches[T any](give func(func(T) error) error, n int, send func([]T) error) error {
-	var batch []T
-	err := give(func(item T) error {
-		if batch = append(batch, item); len(batch) < n {
-			return nil
-		}
-		full := batch
-		batch = nil
-		return send(full)
-	})
-	if err != nil || len(batch) == 0 {
-		return err
-	}
-	return send(batch)
-}
-
-func (s *Sender) sendSpans(ctx context.Context, batch []sensor.Span) error {
-	return s.export(ctx, func(ctx context.Context) (int64, string, error) {
-		resp, err := s.traces.Export(ctx, ptraceotlp.NewExportRequestFromTraces(tracesOf(batch)))
+// Traces sends a batch of spans. Like [Sender.Logs] and [Sender.Metrics] it
+// returns when each record of the batch was acknowledged or rejected.
+func (s *Sender) Traces(ctx context.Context, td ptrace.Traces) error {
+	return s.export(ctx, "spans", func(ctx context.Context) (int64, string, error) {
+		resp, err := s.traces.Export(ctx, ptraceotlp.NewExportRequestFromTraces(td))
 		if err != nil {
 			return 0, "", err
 		}
 		n := resp.PartialSuccess().RejectedSpans()
-		s.Sent.Spans += len(batch) - int(n)
+		s.Sent.Spans += td.SpanCount() - int(n)
 		return n, resp.PartialSuccess().ErrorMessage(), nil
 	})
 }
 
-func (s *Sender) sendLogs(ctx context.Context, batch []sensor.Log) error {
-	return s.export(ctx, func(ctx context.Context) (int64, string, error) {
-		resp, err := s.logs.Export(ctx, plogotlp.NewExportRequestFromLogs(logsOf(batch)))
+// Logs sends a batch of log records.
+func (s *Sender) Logs(ctx context.Context, ld plog.Logs) error {
+	return s.export(ctx, "log records", func(ctx context.Context) (int64, string, error) {
+		resp, err := s.logs.Export(ctx, plogotlp.NewExportRequestFromLogs(ld))
 		if err != nil {
 			return 0, "", err
 		}
 		n := resp.PartialSuccess().RejectedLogRecords()
-		s.Sent.Logs += len(batch) - int(n)
+		s.Sent.Logs += ld.LogRecordCount() - int(n)
 		return n, resp.PartialSuccess().ErrorMessage(), nil
 	})
 }
 
-func (s *Sender) sendSeries(ctx context.Context, batch []sensor.Series) error {
-	return s.export(ctx, func(ctx context.Context) (int64, string, error) {
-		md := metricsOf(batch)
-		total := md.DataPointCount()
+// Metrics sends a batch of points.
+func (s *Sender) Metrics(ctx context.Context, md pmetric.Metrics) error {
+	return s.export(ctx, "metrics", func(ctx context.Context) (int64, string, error) {
 		resp, err := s.metrics.Export(ctx, pmetricotlp.NewExportRequestFromMetrics(md))
 		if err != nil {
 			return 0, "", err
 		}
 		n := resp.PartialSuccess().RejectedDataPoints()
-		s.Sent.Points += total - int(n)
+		s.Sent.Points += md.DataPointCount() - int(n)
 		return n, resp.PartialSuccess().ErrorMessage(), nil
 	})
 }
 
 // export repeats a call while the receiver asks for it, as OTLP has it.
-func (s *Sender) export(ctx context.Context, call func(context.Context) (rejected int64, message string, err error)) error {
+func (s *Sender) export(ctx context.Context, what string, call func(context.Context) (rejected int64, message string, err error)) error {
 	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
 		rejected, message, err := call(ctx)
 		if err == nil {
@@ -139,12 +107,12 @@ func (s *Sender) export(ctx context.Context, call func(context.Context) (rejecte
 			return nil
 		}
 		if !retryable(err) {
-			return err
+			return fmt.Errorf("cannot send %s: %w", what, err)
 		}
 		select {
 		case <-time.After(delay):
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
+			return fmt.Errorf("cannot send %s: %w", what, errors.Join(ctx.Err(), err))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +9,6 @@ import (
 
 	"inquest/bench/nezha"
 	"inquest/recorder"
-	"inquest/sensor"
 	"inquest/sensor/stored"
 	"inquest/verdict"
 )
@@ -36,7 +34,7 @@ func dataDir(t *testing.T) string {
 func TestStoredVerdict(t *testing.T) {
 	dir := dataDir(t)
 	if testing.Short() {
-		t.Skip("records a whole day")
+		t.Skip("records two days")
 	}
 	ctx := t.Context()
 	sources, err := nezha.Sources(ctx, dir, nezha.Change{})
@@ -57,12 +55,16 @@ func TestStoredVerdict(t *testing.T) {
 		}
 	}()
 	from, to := src.Bounds()
-	all := sensor.Range{From: from.Add(-time.Hour).UnixNano(), To: to.Add(time.Hour).UnixNano()}
-	if err := errors.Join(
-		batches(func(fn func(sensor.Span) error) error { return src.Spans(ctx, all, fn) }, batchRecords, func(b []sensor.Span) error { return rec.Traces(ctx, tracesOf(b)) }),
-		batches(func(fn func(sensor.Log) error) error { return src.Logs(ctx, all, fn) }, batchRecords, func(b []sensor.Log) error { return rec.Logs(ctx, logsOf(b)) }),
-		batches(func(fn func(sensor.Series) error) error { return src.Samples(ctx, all, fn) }, batchSeries, func(b []sensor.Series) error { return rec.Metrics(ctx, metricsOf(b)) }),
-	); err != nil {
+	if err := nezha.Requests(ctx, dir, func(ctx context.Context, r nezha.Request) error {
+		switch {
+		case r.Traces != nil:
+			return rec.Traces(ctx, *r.Traces)
+		case r.Logs != nil:
+			return rec.Logs(ctx, *r.Logs)
+		default:
+			return rec.Metrics(ctx, *r.Metrics)
+		}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := rec.CatchUp(ctx); err != nil {
