@@ -23,7 +23,7 @@ func statfsFree(dir string) (uint64, error) {
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return st.Bavail * uint64(st.Bsize), nil //nolint:unconvert // Bsize differs between systems
+	return st.Bavail * uint64(st.Bsize), nil
 }
 
 // diskGuard refuses work while a disk has too little room. It keeps no state,
