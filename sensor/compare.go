@@ -2,7 +2,6 @@ package sensor
 
 import (
 	"math"
-	"slices"
 
 	"inquest/record"
 	"inquest/stats"
@@ -129,8 +128,7 @@ func allZero(s []stats.Share) bool {
 	return true
 }
 
-// compareRates compares counts per second; a slice without the key counted none.
-// The noise of a count is at least its own square root.
+// compareRates compares counts of events; a slice without the key counted none.
 func compareRates(base []*Profile, inc *Profile, level float64) []record.Finding {
 	keys := map[Key]bool{}
 	for k := range inc.Rates {
@@ -143,16 +141,17 @@ func compareRates(base []*Profile, inc *Profile, level float64) []record.Finding
 	}
 	var out []record.Finding
 	for _, k := range Sorted(keys) {
-		var past []float64
+		var past []stats.Count
+		seen := false
 		for _, p := range base {
 			if p.Seconds <= 0 || p.Spans+p.Logs == 0 {
 				continue
 			}
-			n := 0.0
+			c := stats.Count{T: p.Seconds}
 			if h := p.Rates[k]; h != nil {
-				n = h.K
+				c.K, seen = h.K, true
 			}
-			past = append(past, n/p.Seconds)
+			past = append(past, c)
 		}
 		if len(past) < leastSlices || inc.Seconds <= 0 {
 			continue
@@ -161,22 +160,21 @@ func compareRates(base []*Profile, inc *Profile, level float64) []record.Finding
 		if h == nil {
 			h = &Hits{}
 		}
-		expected := stats.Median(past)
-		v := h.K / inc.Seconds
-		// Poisson: the larger of both expectations, and one event that may
-		// always happen.
-		floor := math.Sqrt(math.Max(expected, v)*inc.Seconds+1) / inc.Seconds
-		p, z := stats.Shift(past, v, math.Hypot(floor, material*expected))
+		prior := stats.FitCounts(past, material)
+		p, up := prior.Tail(h.K, inc.Seconds)
 		if p > level {
 			continue
 		}
-		f := newFinding(k, inc.Range, p, z)
-		f.Observed, f.Expected = v, expected
+		f := newFinding(k, inc.Range, p, 0)
+		f.Observed, f.Expected = h.K/inc.Seconds, prior.Mean()
+		f.Effect = math.Abs(f.Observed-f.Expected) * inc.Seconds / math.Sqrt(f.Expected*inc.Seconds+1)
 		switch {
 		case h.K == 0:
 			f.Direction = record.DirectionVanished
-		case slices.Max(past) == 0:
+		case !seen:
 			f.Direction = record.DirectionAppeared
+		case !up:
+			f.Direction = record.DirectionDown
 		}
 		f.Evidence = Evidence(k, inc.Range, h.Items)
 		out = append(out, f)

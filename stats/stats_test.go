@@ -151,3 +151,45 @@ func TestRuns(t *testing.T) {
 		t.Errorf("Runs = %v, want %v", got, want)
 	}
 }
+
+func TestCounts(t *testing.T) {
+	// Gamma(1, 1) and time 1: the predictive distribution is geometric, 2^-(k+1).
+	g := GammaPrior{A: 1, B: 1}
+	f := func(k, want float64) {
+		t.Helper()
+		if got, _ := g.Tail(k, 1); !near(got, want, 1e-9) {
+			t.Errorf("Tail(%v) = %v, want %v", k, got, want)
+		}
+	}
+	f(0, 1)
+	f(3, 0.25)
+	f(6, 0.03125)
+
+	never := make([]Count, 20)
+	for i := range never {
+		never[i].T = 60
+	}
+	if p, up := FitCounts(never, 0).Tail(10, 60); p > 1e-9 || !up {
+		t.Errorf("10 events where none ever was: p %v up %v", p, up)
+	}
+	if p, _ := FitCounts(never, 0).Tail(1, 60); p < 0.01 {
+		t.Errorf("1 event where none ever was: p %v", p)
+	}
+	busy := []Count{{100, 10}, {104, 10}, {96, 10}, {101, 10}, {99, 10}}
+	if p, up := FitCounts(busy, 0).Tail(0, 10); p > 1e-9 || up {
+		t.Errorf("silence: p %v up %v", p, up)
+	}
+	if p, _ := FitCounts(busy, 0.02).Tail(105, 10); p < 0.05 {
+		t.Errorf("5 %% more: p %v", p)
+	}
+}
+
+func TestTailsKeepTheirExtremes(t *testing.T) {
+	base := []float64{5, 5.1, 4.9, 5, 5.2, 4.8, 5, 5.1, 4.9, 5, 5, 300}
+	if p, _ := ShiftTail(base, 250, 0); p < 0.1 {
+		t.Errorf("a tail that was there before: p %v", p)
+	}
+	if p, _ := Shift(base, 250, 0); p > 1e-4 {
+		t.Errorf("a median that was there in one other incident: p %v", p)
+	}
+}

@@ -37,11 +37,11 @@ func (e *Engine) decide(q Question, ev *evidence, f *facts, ranked []*hypothesis
 	if len(others) > 0 {
 		lead := others[0]
 		for _, h := range ranked {
-			if h.entity == lead.entity {
+			if h.entity == lead.entity || f.joined(h.entity, lead.entity) {
 				v.Confidence += shares[h]
 			}
 		}
-		v.State = state(lead, others, v.Confidence)
+		v.State = state(f, lead, others, v.Confidence)
 		if v.State != StateInconclusive {
 			w.cause(v, lead)
 			v.Onset = onset(q, ev, f, lead)
@@ -108,10 +108,16 @@ func believe(ranked []*hypothesis, possible int) map[*hypothesis]float64 {
 	return out
 }
 
-func state(lead *hypothesis, others []*hypothesis, confidence float64) State {
+// state says how sure the leading hypothesis is. Others compete with it unless
+// they are joined to it: a model and the service that serves it, a pod and its
+// GPU.
+func state(f *facts, lead *hypothesis, others []*hypothesis, confidence float64) State {
 	gap := math.Inf(1)
-	if len(others) > 1 {
-		gap = lead.score - others[1].score
+	for _, o := range others[1:] {
+		if !f.joined(lead.entity, o.entity) {
+			gap = lead.score - o.score
+			break
+		}
 	}
 	switch {
 	case len(lead.quadrants()) >= 2 && gap >= confirmMargin && confidence >= 0.95:

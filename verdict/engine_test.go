@@ -49,7 +49,7 @@ func TestFaults(t *testing.T) {
 	service := sensor.Service
 	f("slow vector store", sensor.Dependency("vector search"), StateSuspected, "slow-dependency")
 	f("queue", service("model-server"), StateConfirmed, "queue-buildup")
-	f("bad model", service("model-server"), StateConfirmed, "bad-model-version")
+	f("bad model", service("model-server"), StateSuspected, "bad-model-version")
 	f("cpu", service("retriever"), StateConfirmed, "cpu-contention")
 	f("network", service("retriever"), StateSuspected, "network-delay")
 	f("exception", service("chat-api"), StateConfirmed, "code-exception")

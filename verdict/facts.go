@@ -131,6 +131,13 @@ func (f *facts) self(e record.Entity) []record.Entity {
 	return out
 }
 
+// joined reports whether two entities share a part, so that they do not compete
+// as causes: a model and the service that serves it, a pod and its GPU.
+func (f *facts) joined(a, b record.Entity) bool {
+	mine := f.self(a)
+	return slices.ContainsFunc(f.self(b), func(e record.Entity) bool { return slices.Contains(mine, e) })
+}
+
 // above returns all that call e, directly or not.
 func (f *facts) above(e record.Entity) []record.Entity {
 	seen := map[record.Entity]bool{e: true}

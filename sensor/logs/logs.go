@@ -2,6 +2,8 @@
 package logs
 
 import (
+	"time"
+
 	"inquest/record"
 	"inquest/sensor"
 )
@@ -9,13 +11,17 @@ import (
 // All returns the sensors of this package.
 func All() []sensor.Sensor { return []sensor.Sensor{Templates{}} }
 
-// KindLogRate is the number of records of one template. It is measured on
+// KindLogRate is how often records of one template come. It is measured on
 // records that belong to no request; inside requests, events are compared per
 // visit (see package flow), which traffic cannot disturb.
 const KindLogRate = "log_rate"
 
 // KindErrorLogs is the same for templates of severity error and above.
 const KindErrorLogs = "error_logs"
+
+// burst is the time in which records of one template count as one: one event
+// often writes many, and what matters is how often it happens.
+const burst = int64(10 * time.Second)
 
 // Templates counts log records by template.
 type Templates struct{}
@@ -28,7 +34,8 @@ func (Templates) Quadrant() record.Quadrant { return record.QuadrantLogs }
 
 // Measure implements [sensor.Sensor].
 func (s Templates) Measure(w *sensor.Window, p *sensor.Profile) {
-	for i := range w.Loose {
+	last := map[sensor.Key]int64{}
+	for i := range w.Loose { // by time
 		l := &w.Loose[i]
 		kind := KindLogRate
 		if l.Severity >= sensor.Severe {
@@ -43,6 +50,10 @@ func (s Templates) Measure(w *sensor.Window, p *sensor.Profile) {
 			Quadrant: record.QuadrantLogs, Sensor: s.Name(), Kind: kind, Entity: entity,
 			Subject: sensor.Statement(l), Unit: "{record}",
 		}
+		if t, ok := last[k]; ok && l.Time-t < burst {
+			continue
+		}
+		last[k] = l.Time
 		p.Count(k, Item(l))
 	}
 }
