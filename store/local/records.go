@@ -268,6 +268,7 @@ func (r *Records) Close() error {
 		return nil
 	}
 	r.closed = true
+	r.awaitAdding()
 	// Closing writes out what is in memory, and panics where it cannot.
 	err := r.guard.mayFlush()
 	if err != nil {

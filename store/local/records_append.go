@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/VictoriaLogs/lib/logstorage"
@@ -26,6 +27,9 @@ const (
 type appender struct {
 	rows   *logstorage.LogRows
 	fields []logstorage.Field
+	// adding is held while spare's rows are on their way into the library.
+	adding sync.Mutex
+	spare  *logstorage.LogRows
 	// unsynced are the days, in ns, with rows that may be in memory only.
 	unsynced map[int64]struct{}
 	// streams are those known to be in the index, by day.
@@ -50,6 +54,7 @@ const maxKnownStreams = 1 << 20
 
 func (a *appender) init() {
 	a.rows = logstorage.GetLogRows(nil, nil, nil, nil, "")
+	a.spare = logstorage.GetLogRows(nil, nil, nil, nil, "")
 	a.unsynced = map[int64]struct{}{}
 	a.seed = maphash.MakeSeed()
 	a.streams = map[uint64]struct{}{}
@@ -94,11 +99,33 @@ func (r *Records) Append(ctx context.Context, b store.Batch) error {
 	return nil
 }
 
+// addRows hands the buffered rows to the library. The library packs them into
+// blocks before it returns, so this goes on in the background while the next rows
+// are buffered; [Records.awaitAdding] waits for it.
 func (r *Records) addRows() {
-	if r.app.rows.RowsCount() > 0 {
-		r.storage.MustAddRows(r.app.rows)
-		r.app.rows.ResetKeepSettings()
+	a := &r.app
+	if a.rows.RowsCount() == 0 {
+		return
 	}
+	a.adding.Lock()
+	a.rows, a.spare = a.spare, a.rows
+	go func() {
+		defer a.adding.Unlock()
+		r.storage.MustAddRows(a.spare)
+		a.spare.ResetKeepSettings()
+	}()
+}
+
+// awaitAdding waits until the library has all rows appended before the call.
+func (r *Records) awaitAdding() {
+	r.app.adding.Lock()
+	defer r.app.adding.Unlock()
+}
+
+// flush makes all rows appended before the call visible.
+func (r *Records) flush() {
+	r.awaitAdding()
+	r.storage.DebugFlush()
 }
 
 // addRow buffers row and reports whether its stream may be new.

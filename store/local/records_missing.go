@@ -29,7 +29,7 @@ func (r *Records) Missing(ctx context.Context, b store.Batch) ([]record.Row, err
 		return nil, nil
 	}
 	// What a refused call may have left is to be seen too.
-	r.storage.DebugFlush()
+	r.flush()
 
 	lo, hi := b.Rows[0].Time, b.Rows[0].Time
 	for _, row := range b.Rows {
@@ -77,7 +77,7 @@ func (r *Records) HeldSeqs(ctx context.Context, from uint64) (map[uint64]int, er
 		return nil, fmt.Errorf("cannot count records: %w", err)
 	}
 	defer leave()
-	r.storage.DebugFlush()
+	r.flush()
 	q, err := parseRecordQuery(store.RecordQuery{
 		LogsQL: fmt.Sprintf("%q:>=%d | stats by (%q) count() rows", record.FieldSeq, from, record.FieldSeq),
 	}, time.Now())

@@ -25,7 +25,7 @@ func (r *Records) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("cannot flush records: %w", err)
 	}
-	r.storage.DebugFlush()
+	r.flush()
 	return nil
 }
 
@@ -48,7 +48,7 @@ func (r *Records) Sync(ctx context.Context) error {
 	if len(r.app.unsynced) == 0 && !r.app.newIndex {
 		return nil
 	}
-	r.storage.DebugFlush()
+	r.flush()
 	err = r.snapshotUntil(ctx, func() (bool, error) {
 		s := r.stats()
 		if s.InmemoryRowsCount > 0 || s.PendingRows > 0 {
@@ -72,7 +72,7 @@ func (r *Records) syncIndex(ctx context.Context) {
 		return
 	}
 	// Waits for items on their way from the buffer to a part, which are not counted.
-	r.storage.DebugFlush()
+	r.flush()
 	if err := r.snapshotUntil(ctx, r.indexOnDisk); err != nil {
 		r.opts.Logger.Warn("cannot write the index of records yet", "error", err)
 	}
@@ -128,7 +128,7 @@ func (r *Records) indexOnDisk() (bool, error) {
 	}
 	s := r.stats()
 	if s.IndexdbPendingItems > 0 {
-		r.storage.DebugFlush()
+		r.flush()
 		return false, nil
 	}
 	files := uint64(0)
