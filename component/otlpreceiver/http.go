@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -37,7 +37,9 @@ func serveHTTP(e endpoint) http.HandlerFunc {
 				r.Header.Get("Content-Type"), typeProto, typeJSON), http.StatusUnsupportedMediaType)
 			return
 		}
-		body, err := readBody(r)
+		buf := bodies.Get().(*bytes.Buffer)
+		defer putBody(buf)
+		body, err := readBody(buf, r)
 		if err != nil {
 			writeError(w, enc, bodyError(err))
 			return
@@ -78,15 +80,24 @@ func encodingOf(r *http.Request) (encoding, bool) {
 // readAhead is the largest body for which room is made before it arrived.
 const readAhead = 4 << 20
 
-// readBody reads the body, decompressed and within the server's limit.
-func readBody(r *http.Request) ([]byte, error) {
-	if n := r.ContentLength; n > 0 && n <= readAhead {
-		var buf bytes.Buffer
-		buf.Grow(int(n) + bytes.MinRead)
-		_, err := buf.ReadFrom(r.Body)
-		return buf.Bytes(), err
+// bodies are the buffers of requests that have been answered. Nothing keeps a
+// body for longer, see [endpoint].
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func putBody(buf *bytes.Buffer) {
+	if buf.Cap() <= 2*readAhead {
+		buf.Reset()
+		bodies.Put(buf)
 	}
-	return io.ReadAll(r.Body)
+}
+
+// readBody reads the body into buf, decompressed and within the server's limit.
+func readBody(buf *bytes.Buffer, r *http.Request) ([]byte, error) {
+	if n := r.ContentLength; n > 0 && n <= readAhead {
+		buf.Grow(int(n) + bytes.MinRead)
+	}
+	_, err := buf.ReadFrom(r.Body)
+	return buf.Bytes(), err
 }
 
 // bodyError says what a body that could not be read means for its sender.
