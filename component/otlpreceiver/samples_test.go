@@ -173,7 +173,7 @@ func jsonPoints(records ...string) string {
 
 const jsonGoodSpan = `{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708","name":"x"}`
 
-func logsRequest(ld plog.Logs) response { return plogotlp.NewExportRequestFromLogs(ld) }
+func logsRequest(ld plog.Logs) response       { return plogotlp.NewExportRequestFromLogs(ld) }
 func tracesRequest(td ptrace.Traces) response { return ptraceotlp.NewExportRequestFromTraces(td) }
 
 func metricsRequest(md pmetric.Metrics) response { return pmetricotlp.NewExportRequestFromMetrics(md) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 
@@ -63,7 +64,7 @@ func describe(ls labels.Labels, meta map[string]store.Metadata) sensor.Series {
 	out := sensor.Series{Labels: map[string]string{}}
 	ls.Range(func(l labels.Label) {
 		switch name := resourceLabels[l.Name]; {
-		case l.Name == labels.MetricName:
+		case l.Name == model.MetricNameLabel:
 			out.Name = l.Value
 		case name != "":
 			out.Labels[name] = l.Value

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
@@ -199,7 +200,7 @@ func (a *checkedAppender) check(ls labels.Labels, t int64) error {
 // rejectSample rejects the point that the sample belongs to.
 func (a *checkedAppender) rejectSample(ls labels.Labels, t int64, family string, err error) {
 	a.labels.Reset(ls)
-	a.labels.Set(labels.MetricName, family)
+	a.labels.Set(model.MetricNameLabel, family)
 	a.labels.Del("le", "quantile")
 	point := a.labels.Labels()
 	key := pointKey{point.Hash(), t}

@@ -105,7 +105,7 @@ func testTypes(t *testing.T, s *sampleSuite) {
 	g := n.SetEmptyGauge().DataPoints()
 	number(g, s.at(0), math.NaN(), "v", "nan")
 	number(g, s.at(0), math.Inf(1), "v", "inf")
-	number(g, s.at(0), -0.0, "v", "zero")
+	number(g, s.at(0), math.Copysign(0, -1), "v", "zero")
 	i := g.AppendEmpty()
 	i.SetTimestamp(stamp(s.at(0)))
 	i.SetIntValue(1 << 40)
