@@ -174,7 +174,8 @@ func (r *Recorder) Metrics(ctx context.Context, md pmetric.Metrics) error {
 
 func (r *Recorder) bounds(s interface {
 	Bounds() (earliest, latest time.Time)
-}) admit.Bounds {
+},
+) admit.Bounds {
 	earliest, latest := s.Bounds()
 	return admit.Bounds{Earliest: earliest, Latest: latest}
 }

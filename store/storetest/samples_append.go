@@ -121,7 +121,7 @@ func testTypes(t *testing.T, s *sampleSuite) {
 	s.want(`wait{quantile="0.5"}`, s.at(0), `{__name__="wait", quantile="0.5"} 1.5`)
 	s.want(`wait_count`, s.at(0), `{__name__="wait_count"} 5`)
 	s.want(`{__name__=~"delta.*"}`, s.at(0), `{__name__="delta_total"} 7`)
-	s.want(`odd`, s.at(0), `{__name__="odd", v="inf"} +Inf`, `{__name__="odd", v="nan"} NaN`, `{__name__="odd", v="zero"} 0`, `{__name__="odd"} 1.099511627776e+12`)
+	s.want(`odd`, s.at(0), `{__name__="odd", v="inf"} +Inf`, `{__name__="odd", v="nan"} NaN`, `{__name__="odd", v="zero"} -0`, `{__name__="odd"} 1.099511627776e+12`)
 
 	end, m := metric("odd")
 	last := m.SetEmptyGauge().DataPoints().AppendEmpty()
