@@ -16,13 +16,36 @@ const material = 0.02
 // in ten, and a measure may fall as well as rise.
 var quantiles = [3]float64{0.1, 0.5, 0.9}
 
+// Compared is a finding with what the slices of the baseline showed of the same
+// measure.
+type Compared struct {
+	record.Finding
+	Past []Past
+	// Distance is that of the incident, in the unit of the Distances in Past.
+	Distance float64
+}
+
+// Past is one measure in one slice of the baseline, against the others.
+type Past struct {
+	Slice int // index of the slice
+	// P is the p-value, 1 when the slice is well within the ordinary.
+	P float64
+	// Distance from the expected value, signed.
+	Distance float64
+	Observed float64
+}
+
+// ordinary is the distance in standard deviations up to which a slice of the
+// baseline is not looked at closer; see cleanScales in package stats.
+const ordinary = 5
+
 // Compare calibrates the measures of an incident against the slices of a
-// baseline and returns a finding for each measure with a p-value below level,
-// by key.
-func Compare(base []*Profile, inc *Profile, level float64) []record.Finding {
-	var out []record.Finding
+// baseline and returns one finding for each measure, by key. Most of them say
+// that the measure is as usual.
+func Compare(base []*Profile, inc *Profile) []Compared {
+	var out []Compared
 	for _, k := range Sorted(inc.Values) {
-		if f, ok := compareValues(base, inc, k); ok && f.Strength <= level {
+		if f, ok := compareValues(base, inc, k); ok {
 			out = append(out, f)
 		}
 	}
@@ -30,19 +53,21 @@ func Compare(base []*Profile, inc *Profile, level float64) []record.Finding {
 	for i, p := range base {
 		shares[i] = p.Shares
 	}
-	out = append(out, CompareShares(shares, inc.Shares, inc.Range, level)...)
-	return append(out, compareRates(base, inc, level)...)
+	out = append(out, CompareShares(shares, inc.Shares, inc.Range)...)
+	return append(out, compareRates(base, inc)...)
 }
 
-func compareValues(base []*Profile, inc *Profile, k Key) (record.Finding, bool) {
+func compareValues(base []*Profile, inc *Profile, k Key) (Compared, bool) {
 	in := inc.Values[k]
 	var mids, within []float64
+	var of []int // the slice of each value
 	bases := make([][]float64, len(quantiles))
-	for _, p := range base {
+	for slice, p := range base {
 		s := p.Values[k]
 		if s == nil || len(s.Values) == 0 {
 			continue
 		}
+		of = append(of, slice)
 		at, scale := s.describe()
 		for i := range quantiles {
 			bases[i] = append(bases[i], at[i])
@@ -53,7 +78,7 @@ func compareValues(base []*Profile, inc *Profile, k Key) (record.Finding, bool) 
 		}
 	}
 	if len(mids) < leastSlices {
-		return record.Finding{}, false
+		return Compared{}, false
 	}
 	centre := stats.Median(mids)
 	floor := material * math.Abs(centre)
@@ -75,7 +100,33 @@ func compareValues(base []*Profile, inc *Profile, k Key) (record.Finding, bool) 
 	f := newFinding(k, inc.Range, stats.Any(best, len(quantiles)), bestZ)
 	f.Observed, f.Expected = now[at], stats.Median(bases[at])
 	f.Evidence = Evidence(k, inc.Range, []record.Item{in.Top})
-	return f, true
+	return Compared{Finding: f, Past: pastValues(bases, of, at, floor), Distance: bestZ}, true
+}
+
+// pastValues compares each slice of a baseline with the whole. Distances are
+// those of the quantile at.
+func pastValues(bases [][]float64, of []int, at int, floor float64) []Past {
+	out := make([]Past, len(of))
+	for q := range bases {
+		s := stats.Summarize(bases[q])
+		scale := math.Hypot(s.Scale, floor)
+		if scale == 0 {
+			scale = math.Inf(1)
+		}
+		for i, v := range bases[q] {
+			z := (v - s.Median) / scale
+			if q == at {
+				out[i].Slice, out[i].Distance, out[i].Observed = of[i], z, v
+			}
+			if out[i].P == 0 {
+				out[i].P = 1
+			}
+			if math.Abs(z) > ordinary {
+				out[i].P = math.Min(out[i].P, stats.Any(stats.StudentP(z, s.N-1), len(bases)))
+			}
+		}
+	}
+	return out
 }
 
 // leastSlices is the number of baseline slices from which a comparison means
@@ -83,14 +134,16 @@ func compareValues(base []*Profile, inc *Profile, k Key) (record.Finding, bool) 
 const leastSlices = 3
 
 // CompareShares calibrates shares of hits.
-func CompareShares(base []map[Key]*Hits, inc map[Key]*Hits, r Range, level float64) []record.Finding {
-	var out []record.Finding
+func CompareShares(base []map[Key]*Hits, inc map[Key]*Hits, r Range) []Compared {
+	var out []Compared
 	for _, k := range Sorted(inc) {
 		h := inc[k]
 		var past []stats.Share
-		for _, m := range base {
+		var of []int
+		for slice, m := range base {
 			if b := m[k]; b != nil {
 				past = append(past, b.Share)
+				of = append(of, slice)
 			}
 		}
 		if len(past) < leastSlices {
@@ -98,10 +151,8 @@ func CompareShares(base []map[Key]*Hits, inc map[Key]*Hits, r Range, level float
 		}
 		prior := stats.FitShares(past)
 		p, up := prior.Tail(h.K, h.N)
-		if p > level {
-			continue
-		}
-		z := (h.Rate() - prior.Mean()) / math.Sqrt(prior.Mean()*(1-prior.Mean())/h.N)
+		mean := prior.Mean()
+		z := (h.Rate() - mean) / math.Sqrt(mean*(1-mean)/h.N)
 		f := newFinding(k, r, p, z)
 		f.Direction = record.DirectionDown
 		if up {
@@ -112,11 +163,25 @@ func CompareShares(base []map[Key]*Hits, inc map[Key]*Hits, r Range, level float
 		} else if h.K == 0 {
 			f.Direction = record.DirectionVanished
 		}
-		f.Observed, f.Expected, f.Requests = h.Rate(), prior.Mean(), h.Rate()
+		f.Observed, f.Expected, f.Requests = h.Rate(), mean, h.Rate()
 		f.Evidence = Evidence(k, r, h.Items)
-		out = append(out, f)
+		c := Compared{Finding: f, Distance: shareDistance(h.Share, mean)}
+		for i, s := range past {
+			x := Past{Slice: of[i], P: 1, Distance: shareDistance(s, mean), Observed: s.Rate()}
+			if math.Abs(s.K-s.N*mean) > ordinary*math.Sqrt(s.N*mean*(1-mean)) {
+				x.P, _ = prior.Tail(s.K, s.N)
+			}
+			c.Past = append(c.Past, x)
+		}
+		out = append(out, c)
 	}
 	return out
+}
+
+// shareDistance is how far a share lies from its mean, drawn to the mean as if
+// two more trials had been ordinary: one of one is not as far as ten of ten.
+func shareDistance(s stats.Share, mean float64) float64 {
+	return (s.K+2*mean)/(s.N+2) - mean
 }
 
 func allZero(s []stats.Share) bool {
@@ -129,7 +194,7 @@ func allZero(s []stats.Share) bool {
 }
 
 // compareRates compares counts of events; a slice without the key counted none.
-func compareRates(base []*Profile, inc *Profile, level float64) []record.Finding {
+func compareRates(base []*Profile, inc *Profile) []Compared {
 	keys := map[Key]bool{}
 	for k := range inc.Rates {
 		keys[k] = true
@@ -139,11 +204,12 @@ func compareRates(base []*Profile, inc *Profile, level float64) []record.Finding
 			keys[k] = true
 		}
 	}
-	var out []record.Finding
+	var out []Compared
 	for _, k := range Sorted(keys) {
 		var past []stats.Count
+		var of []int
 		seen := false
-		for _, p := range base {
+		for slice, p := range base {
 			if p.Seconds <= 0 || p.Spans+p.Logs == 0 {
 				continue
 			}
@@ -152,6 +218,7 @@ func compareRates(base []*Profile, inc *Profile, level float64) []record.Finding
 				c.K, seen = h.K, true
 			}
 			past = append(past, c)
+			of = append(of, slice)
 		}
 		if len(past) < leastSlices || inc.Seconds <= 0 {
 			continue
@@ -162,12 +229,10 @@ func compareRates(base []*Profile, inc *Profile, level float64) []record.Finding
 		}
 		prior := stats.FitCounts(past, material)
 		p, up := prior.Tail(h.K, inc.Seconds)
-		if p > level {
-			continue
-		}
 		f := newFinding(k, inc.Range, p, 0)
 		f.Observed, f.Expected = h.K/inc.Seconds, prior.Mean()
-		f.Effect = math.Abs(f.Observed-f.Expected) * inc.Seconds / math.Sqrt(f.Expected*inc.Seconds+1)
+		c := Compared{Distance: countDistance(stats.Count{K: h.K, T: inc.Seconds}, f.Expected)}
+		f.Effect = math.Abs(c.Distance)
 		switch {
 		case h.K == 0:
 			f.Direction = record.DirectionVanished
@@ -177,9 +242,23 @@ func compareRates(base []*Profile, inc *Profile, level float64) []record.Finding
 			f.Direction = record.DirectionDown
 		}
 		f.Evidence = Evidence(k, inc.Range, h.Items)
-		out = append(out, f)
+		c.Finding = f
+		for i, s := range past {
+			x := Past{Slice: of[i], P: 1, Distance: countDistance(s, f.Expected), Observed: s.K / s.T}
+			if math.Abs(x.Distance) > ordinary {
+				x.P, _ = prior.Tail(s.K, s.T)
+			}
+			c.Past = append(c.Past, x)
+		}
+		out = append(out, c)
 	}
 	return out
+}
+
+// countDistance is how far a count lies from its expectation, in standard
+// deviations of a Poisson count of one event more.
+func countDistance(c stats.Count, rate float64) float64 {
+	return (c.K - rate*c.T) / math.Sqrt(rate*c.T+1)
 }
 
 func newFinding(k Key, r Range, p, z float64) record.Finding {

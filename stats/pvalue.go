@@ -72,7 +72,7 @@ func shift(baseline []float64, v, floor float64) (p, z float64) {
 		return 1 / float64(s.N+1), math.Copysign(math.Sqrt(float64(s.N)), v-s.Median)
 	}
 	z = (v - s.Median) / scale
-	tail := studentTail(math.Abs(z), math.Min(float64(s.N-1), 4))
+	tail := StudentP(z, s.N-1)
 	if e := Empirical(baseline, v); v >= s.Min-floor && v <= s.Max+floor {
 		p = math.Max(e, tail)
 	} else {
@@ -81,8 +81,35 @@ func shift(baseline []float64, v, floor float64) (p, z float64) {
 	return clampP(p), z
 }
 
-func studentTail(z, dof float64) float64 {
-	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: dof}.CDF(-z)
+// StudentP returns the two-sided tail beyond z of a Student distribution with
+// dof degrees of freedom, at most 4 (see [Shift]).
+func StudentP(z float64, dof int) float64 {
+	nu := math.Min(math.Max(float64(dof), 1), 4)
+	return clampP(2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: nu}.CDF(-math.Abs(z)))
+}
+
+// Recalibrate corrects a p-value by how far the values of the baseline itself
+// lie from its centre: when some lie as far as the distance in question, it is
+// at least their share; beyond the furthest, the tail is taken to fall with the
+// fourth power, as that of [StudentP] does.
+func Recalibrate(p, distance float64, past []float64) float64 {
+	n, far, furthest := float64(len(past)), 0.0, 0.0
+	distance = math.Abs(distance)
+	for _, d := range past {
+		d = math.Abs(d)
+		furthest = math.Max(furthest, d)
+		if d >= distance {
+			far++
+		}
+	}
+	switch {
+	case n == 0 || distance == 0:
+		return p
+	case far > 0:
+		return math.Max(p, (1+far)/(n+1))
+	default:
+		return math.Max(p, clampP(math.Pow(furthest/distance, 4)/(n+1)))
+	}
 }
 
 func clampP(p float64) float64 { return math.Min(1, math.Max(MinP, p)) }

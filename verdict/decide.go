@@ -349,3 +349,7 @@ func (w *writer) unexplained(v *Verdict, h *hypothesis) {
 		})
 	}
 }
+
+// believeBar is the score from which a hypothesis among so many is far likelier
+// than none of them.
+func believeBar(possible int) float64 { return math.Log(float64(max(1, possible))) + confirmMargin }

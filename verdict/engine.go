@@ -104,6 +104,7 @@ func (e *Engine) Investigate(ctx context.Context, q Question) (*Verdict, error) 
 		return nil, err
 	}
 	f := newFacts(ev, q)
+	f.clean(e.opt.Catalog)
 	ranked := weigh(e.opt.Catalog, f)
 	return e.decide(q, ev, f, ranked), nil
 }

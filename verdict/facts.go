@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"slices"
 
 	"inquest/record"
@@ -14,6 +13,7 @@ import (
 // taken and is as usual is evidence too.
 type facts struct {
 	findings []record.Finding
+	past     []history // of each finding
 	breaks   []*flow.Break
 	byKind   map[factKey][]int                 // indexes of findings, strongest first
 	ways     map[factKey][]int                 // findings with a peer, by the peer
@@ -27,6 +27,13 @@ type facts struct {
 	edges    []record.Edge
 	has      map[record.Quadrant]bool
 	question Question
+}
+
+// history is what the baseline showed of a measure.
+type history struct {
+	past     []sensor.Past
+	distance float64
+	series   bool // of the slices of series, not those of requests
 }
 
 type factKey struct {
@@ -43,14 +50,20 @@ func newFacts(ev *evidence, q Question) *facts {
 		callers: map[record.Entity][]record.Entity{}, callees: map[record.Entity][]record.Entity{},
 		has: ev.has, question: q,
 	}
-	f.findings = sensor.Compare(ev.baseRequests, ev.requests, 1)
+	all := sensor.Compare(ev.baseRequests, ev.requests)
 	j := flow.Judge(ev.voc, ev.baseRequests, ev.requests)
-	f.findings = append(f.findings, j.Findings...)
+	all = append(all, j.Findings...)
 	f.breaks = j.Breaks
-	f.findings = append(f.findings, sensor.Compare(ev.baseSeries, ev.series, 1)...)
+	requests := len(all)
+	all = append(all, sensor.Compare(ev.baseSeries, ev.series)...)
 	// What the sensors say of a quadrant that was not examined is no evidence: a
 	// statement is not missing because its log could not be read.
-	f.findings = slices.DeleteFunc(f.findings, func(x record.Finding) bool { return !ev.has[x.Quadrant] })
+	for i, c := range all {
+		if ev.has[c.Quadrant] {
+			f.findings = append(f.findings, c.Finding)
+			f.past = append(f.past, history{c.Past, c.Distance, i >= requests})
+		}
+	}
 	f.topology(ev)
 	for i := range f.findings {
 		x := &f.findings[i]
@@ -60,16 +73,6 @@ func newFacts(ev *evidence, q Question) *facts {
 			k.entity = *x.Peer
 			f.ways[k] = append(f.ways[k], i)
 		}
-	}
-	byStrength := func(a, b int) int {
-		return cmp.Or(cmp.Compare(f.findings[a].Strength, f.findings[b].Strength),
-			cmp.Compare(f.findings[b].Effect, f.findings[a].Effect), cmp.Compare(a, b))
-	}
-	for _, idx := range f.byKind {
-		slices.SortFunc(idx, byStrength)
-	}
-	for _, idx := range f.ways {
-		slices.SortFunc(idx, byStrength)
 	}
 	return f
 }

@@ -101,10 +101,15 @@ func (e *Engine) judgeWindows(ctx context.Context, s Scan) ([]judged, error) {
 		ev.voc = e.voc
 		f := newFacts(ev, Question{})
 		ranked := weigh(e.opt.Catalog, f)
-		if len(ranked) == 0 {
+		bar := math.Log(float64(len(f.entities)*len(e.opt.Catalog.Faults))) + math.Log(s.Odds)
+		if len(ranked) == 0 || ranked[0].score <= bar {
 			continue
 		}
-		bar := math.Log(float64(len(f.entities)*len(e.opt.Catalog.Faults))) + math.Log(s.Odds)
+		// Cleaning weakens findings only, and costs more than the rest.
+		f.clean(e.opt.Catalog)
+		if ranked = weigh(e.opt.Catalog, f); len(ranked) == 0 {
+			continue
+		}
 		if d := ranked[0].score - bar; d > 0 && len(ranked[0].quadrants()) > 0 {
 			out = append(out, judged{ev.window, d, ranked[0].entity.String()})
 		}

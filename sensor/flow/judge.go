@@ -19,7 +19,7 @@ const (
 
 // Judgement is what the paths of an incident show.
 type Judgement struct {
-	Findings []record.Finding
+	Findings []sensor.Compared
 	// Breaks are the breaks charged to services, the strongest first.
 	Breaks []*Break
 }
@@ -34,7 +34,7 @@ func Judge(voc *sensor.Vocabulary, base []*sensor.Profile, inc *sensor.Profile) 
 		shares[i] = charges[i].Shares
 	}
 	now := m.Charge(inc)
-	j := Judgement{Findings: sensor.CompareShares(shares, now.Shares, inc.Range, 1)}
+	j := Judgement{Findings: sensor.CompareShares(shares, now.Shares, inc.Range)}
 	m.rate(charges, now)
 	j.Breaks = now.Breaks
 	slices.SortStableFunc(j.Breaks, func(a, b *Break) int {
@@ -42,7 +42,7 @@ func Judge(voc *sensor.Vocabulary, base []*sensor.Profile, inc *sensor.Profile) 
 	})
 	j.Findings = append(j.Findings, kinds(j.Findings, j.Breaks, inc.Range)...)
 	for i := range j.Findings {
-		j.Findings[i].Text = text(&j.Findings[i], j.Breaks)
+		j.Findings[i].Text = text(&j.Findings[i].Finding, j.Breaks)
 	}
 	return j
 }
@@ -76,8 +76,8 @@ func (m *Model) rate(base []*Charges, now *Charges) {
 // kinds says, for each service that was examined, whether its strongest break in
 // the log ends requests or diverts them. The finding is as strong as the breaks
 // of the service's worst operation together.
-func kinds(findings []record.Finding, breaks []*Break, r sensor.Range) []record.Finding {
-	worst := map[string]*record.Finding{}
+func kinds(findings []sensor.Compared, breaks []*Break, r sensor.Range) []sensor.Compared {
+	worst := map[string]*sensor.Compared{}
 	tried := map[string]int{}
 	var services []string
 	for i := range findings {
@@ -94,12 +94,13 @@ func kinds(findings []record.Finding, breaks []*Break, r sensor.Range) []record.
 			worst[name] = f
 		}
 	}
-	var out []record.Finding
+	var out []sensor.Compared
 	for _, name := range services {
 		w := worst[name]
 		b := strongest(breaks, name)
 		for _, kind := range []string{KindAborts, KindGoesOn} {
-			f := record.Finding{
+			f := sensor.Compared{Distance: w.Distance, Past: w.Past}
+			f.Finding = record.Finding{
 				Quadrant: record.QuadrantLogs, Sensor: Name, Entity: w.Entity, Kind: kind,
 				From: sensor.Time(r.From), To: sensor.Time(r.To), Direction: record.DirectionUp, Strength: 1, Unit: "1",
 			}
