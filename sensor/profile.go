@@ -37,6 +37,7 @@ const sampleCap = 256
 // Sample is the values of one measure in one slice.
 type Sample struct {
 	Values []float64
+	Times  []int64 // of the values, ns
 	N      int
 	// Top is where the largest value was seen.
 	Top   record.Item
@@ -72,14 +73,16 @@ func (s *Sample) Add(v float64, item record.Item) {
 	}
 	if s.N%s.step == 0 {
 		if len(s.Values) == sampleCap {
-			kept := s.Values[:0]
+			n := 0
 			for i := 0; i < len(s.Values); i += 2 {
-				kept = append(kept, s.Values[i])
+				s.Values[n], s.Times[n] = s.Values[i], s.Times[i]
+				n++
 			}
-			s.Values, s.step = kept, s.step*2
+			s.Values, s.Times, s.step = s.Values[:n], s.Times[:n], s.step*2
 		}
 		if s.N%s.step == 0 {
 			s.Values = append(s.Values, v)
+			s.Times = append(s.Times, item.Time.UnixNano())
 		}
 	}
 	s.N++
@@ -180,11 +183,7 @@ func Merge(parts []*Profile) *Profile {
 		}
 		for k, s := range p.Values {
 			for i, v := range s.Values {
-				item := record.Item{}
-				if i == 0 {
-					item = s.Top
-				}
-				out.Value(k, v, item)
+				out.Value(k, v, record.Item{Time: Time(s.Times[i])})
 			}
 			if t := out.Values[k]; t.N > 0 && s.top >= t.top {
 				t.top, t.Top = s.top, s.Top
