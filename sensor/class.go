@@ -63,6 +63,7 @@ var classRules = []classRule{
 	{ClassPreemption, []string{"retract*"}},
 	{ClassCacheHit, []string{"cache", "hit*"}},
 	{ClassCacheHit, []string{"keyspace", "hit*"}},
+	{ClassTokens, []string{"gen", "ai", "token*"}},
 	{ClassCacheUse, []string{"cache", "usage"}},
 	{ClassCacheUse, []string{"token", "usage"}},
 	{ClassRestart, []string{"restart*"}},

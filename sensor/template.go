@@ -44,15 +44,18 @@ func Template(text string) string {
 
 // maskWord hides the part of a word that is a value.
 func maskWord(w string) string {
-	if i := strings.IndexAny(w, "=:"); i > 0 && i < len(w)-1 {
+	if i := strings.IndexAny(w, "=:"); i > 0 && i < len(w)-1 && !strings.ContainsFunc(w[:i], isValueRune) {
 		return w[:i+1] + "<*>"
 	}
-	for _, r := range w {
-		if unicode.IsDigit(r) || r == '/' || r == '@' || r == '\'' {
-			return "<*>"
-		}
+	if strings.ContainsFunc(w, isValueRune) {
+		return "<*>"
 	}
 	return w
+}
+
+// isValueRune reports whether a rune makes a word a value.
+func isValueRune(r rune) bool {
+	return unicode.IsDigit(r) || r == '/' || r == '@' || r == '\''
 }
 
 // mergeAbove is the number of different words in one place of otherwise equal
