@@ -2,6 +2,8 @@ package sensor
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"inquest/record"
 	"inquest/stats"
@@ -195,15 +197,7 @@ func allZero(s []stats.Share) bool {
 
 // compareRates compares counts of events; a slice without the key counted none.
 func compareRates(base []*Profile, inc *Profile) []Compared {
-	keys := map[Key]bool{}
-	for k := range inc.Rates {
-		keys[k] = true
-	}
-	for _, p := range base {
-		for k := range p.Rates {
-			keys[k] = true
-		}
-	}
+	rates, now, keys := mergeRates(base, inc)
 	var out []Compared
 	for _, k := range Sorted(keys) {
 		var past []stats.Count
@@ -214,7 +208,7 @@ func compareRates(base []*Profile, inc *Profile) []Compared {
 				continue
 			}
 			c := stats.Count{T: p.Seconds}
-			if h := p.Rates[k]; h != nil {
+			if h := rates[slice][k]; h != nil {
 				c.K, seen = h.K, true
 			}
 			past = append(past, c)
@@ -223,7 +217,7 @@ func compareRates(base []*Profile, inc *Profile) []Compared {
 		if len(past) < leastSlices || inc.Seconds <= 0 {
 			continue
 		}
-		h := inc.Rates[k]
+		h := now[k]
 		if h == nil {
 			h = &Hits{}
 		}
@@ -253,6 +247,37 @@ func compareRates(base []*Profile, inc *Profile) []Compared {
 		out = append(out, c)
 	}
 	return out
+}
+
+// mergeRates returns the counts of all profiles with log templates that differ in
+// a value only taken together, and their keys.
+func mergeRates(base []*Profile, inc *Profile) (past []map[Key]*Hits, now map[Key]*Hits, keys map[Key]bool) {
+	keys = map[Key]bool{}
+	var templates []string
+	all := append(slices.Clone(base), inc)
+	for _, p := range all {
+		for k := range p.Rates {
+			if !keys[k] && k.Quadrant == record.QuadrantLogs {
+				templates = append(templates, k.Subject)
+			}
+			keys[k] = true
+		}
+	}
+	as := MergeTemplates(templates)
+	merged := map[Key]bool{}
+	out := make([]map[Key]*Hits, len(all))
+	for i, p := range all {
+		out[i] = make(map[Key]*Hits, len(p.Rates))
+		for _, k := range Sorted(p.Rates) {
+			to := k
+			if t, ok := as[k.Subject]; ok && k.Quadrant == record.QuadrantLogs && strings.Contains(k.Subject, " ") {
+				to.Subject = t
+			}
+			merged[to] = true
+			addHits(out[i], map[Key]*Hits{to: p.Rates[k]})
+		}
+	}
+	return out[:len(base)], out[len(base)], merged
 }
 
 // countDistance is how far a count lies from its expectation, in standard

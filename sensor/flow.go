@@ -92,6 +92,9 @@ type Vocabulary struct {
 	paths    table[string]
 	steps    [][]int32
 	names    map[string]bool
+
+	merged       [][]int32 // paths after MergeLogs, nil before
+	mergedEvents int       // number of events at that time
 }
 
 type table[K comparable] struct {
@@ -122,7 +125,50 @@ func (v *Vocabulary) Event(n int32) Event { return v.events.items[n] }
 func (v *Vocabulary) Pod(n int32) string { return v.pods.items[n] }
 
 // Path returns the events of a path. The caller must not change it.
-func (v *Vocabulary) Path(n int32) []int32 { return v.steps[n] }
+func (v *Vocabulary) Path(n int32) []int32 {
+	if v.merged == nil {
+		return v.steps[n]
+	}
+	return v.merged[n]
+}
+
+// MergeLogs makes log events one whose templates differ in a value only, as all
+// telemetry seen so far tells. It is called when everything to be compared has
+// been seen, and not concurrently with other methods.
+func (v *Vocabulary) MergeLogs() {
+	if len(v.events.items) == v.mergedEvents && len(v.steps) == len(v.merged) {
+		return
+	}
+	v.mergedEvents, v.merged = 0, nil
+	var names []string
+	for _, e := range v.events.items {
+		if e.Kind == EventLog && strings.Contains(e.Name, " ") {
+			names = append(names, e.Name)
+		}
+	}
+	as := MergeTemplates(names)
+	canon := make([]int32, len(v.events.items))
+	for i := range canon {
+		e := v.events.items[i]
+		if name, ok := as[e.Name]; ok && e.Kind == EventLog {
+			e.Name = name
+		}
+		canon[i] = v.events.number(e)
+	}
+	v.mergedEvents = len(v.events.items)
+	v.merged = make([][]int32, len(v.steps))
+	for n, path := range v.steps {
+		seen := make(map[int32]bool, len(path))
+		out := make([]int32, 0, len(path))
+		for _, e := range path {
+			if c := canon[e]; !seen[c] {
+				seen[c] = true
+				out = append(out, c)
+			}
+		}
+		v.merged[n] = out
+	}
+}
 
 func (v *Vocabulary) path(events []int32) int32 {
 	buf := make([]byte, 0, 4*len(events))

@@ -26,6 +26,7 @@ type Judgement struct {
 
 // Judge compares the paths of an incident with those of the baseline.
 func Judge(voc *sensor.Vocabulary, base []*sensor.Profile, inc *sensor.Profile) Judgement {
+	voc.MergeLogs()
 	m := Learn(voc, base)
 	charges := make([]*Charges, len(base))
 	shares := make([]map[sensor.Key]*sensor.Hits, len(base))
