@@ -243,7 +243,11 @@ func Steps(t *Trace, visit *Visit, names map[string]bool) []Step {
 		}
 		remote := n.Remote()
 		for _, r := range remote {
-			steps = append(steps, Step{max(n.End(), r.Entry.End()), Event{Kind: EventCall, Name: r.Service}})
+			at := r.Entry.End()
+			if len(remote) == len(n.Children) && n != visit.Entry {
+				at = max(at, n.End()) // a span of the call itself
+			}
+			steps = append(steps, Step{at, Event{Kind: EventCall, Name: r.Service}})
 		}
 		if n != visit.Entry && len(remote) == 0 {
 			steps = append(steps, Step{n.Start, Event{Kind: EventSpan, Name: OperationName(n.Name)}})
