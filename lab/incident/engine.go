@@ -23,7 +23,7 @@ type job struct {
 	arrive, deadline float64
 	prompt, output   int
 
-	scheduled, first, end float64 // 0 until it happened
+	scheduled, first, end float64 // 0 until it happened; jobs arrive later than 0
 	aborted               bool
 	computed, generated   int
 }

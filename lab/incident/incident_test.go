@@ -233,7 +233,7 @@ func TestEngine(t *testing.T) {
 	jobs := func(n, prompt, output int) []*job {
 		var out []*job
 		for range n {
-			out = append(out, &job{deadline: 1e9, prompt: prompt, output: output})
+			out = append(out, &job{arrive: 1, deadline: 1e9, prompt: prompt, output: output})
 		}
 		return out
 	}
@@ -246,7 +246,7 @@ func TestEngine(t *testing.T) {
 			if x.end <= x.first || x.first <= x.scheduled || x.aborted {
 				t.Errorf("%s: job scheduled %v, first token %v, end %v", name, x.scheduled, x.first, x.end)
 			}
-			waited = waited || x.scheduled > 1
+			waited = waited || x.scheduled > 2
 		}
 		if e.now.generated != generated || e.now.preempted > 0 != preempts || waited != queues {
 			t.Errorf("%s: %d tokens, %d preemptions, waited %v", name, e.now.generated, e.now.preempted, waited)
@@ -319,7 +319,8 @@ func TestSend(t *testing.T) {
 		}
 	}
 	logs.fail = errors.New("refused")
-	if err := x.Send(t.Context(), Exporters{Spans: spans, Logs: logs, Metrics: memoryMetrics{readings: make(chan struct{}, readings)}}); !errors.Is(err, logs.fail) {
+	few := &Telemetry{Logs: x.Logs[:3]}
+	if err := few.Send(t.Context(), Exporters{Spans: spans, Logs: logs, Metrics: metrics}); !errors.Is(err, logs.fail) {
 		t.Errorf("a refusal of log records gives %v", err)
 	}
 }

@@ -33,10 +33,10 @@ type target struct {
 
 // metric is one name with its series.
 type metric struct {
-	name, unit, help string
-	kind             kind
-	bounds           []float64
-	series           []*series
+	name, unit string
+	kind       kind
+	bounds     []float64
+	series     []*series
 }
 
 // series is one combination of attributes with all that was observed.
@@ -53,7 +53,7 @@ type series struct {
 	lo, hi  float64
 }
 
-func (s *series) observe(t, v float64) { s.events = append(s.events, event{t, v}) }
+func (x *series) observe(t, v float64) { x.events = append(x.events, event{t, v}) }
 
 // registry holds all metrics of the system.
 type registry struct {

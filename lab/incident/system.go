@@ -119,17 +119,16 @@ func (s *system) all() []*Pod {
 
 // simulation is one run. Times are seconds since the start.
 type simulation struct {
-	opt             Options
-	start           time.Time
-	onset, end      float64
-	sys             *system
-	requests        []*request
-	engines         []*engine
-	metrics         *registry
-	busy            map[*Pod][]event // processor time spent, at its time
-	spans           []Span
-	logs            []Log
-	backgroundTrace uint64
+	opt        Options
+	start      time.Time
+	onset, end float64
+	sys        *system
+	requests   []*request
+	engines    []*engine
+	metrics    *registry
+	busy       map[*Pod][]event // processor time spent, at its time
+	spans      []Span
+	logs       []Log
 }
 
 func newSimulation(o Options) *simulation {
