@@ -3,6 +3,7 @@ package verdict
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"inquest/record"
 	"inquest/sensor"
@@ -13,11 +14,12 @@ type grid struct {
 	ranges   []sensor.Range
 	requests []*sensor.Profile
 	series   []*sensor.Profile
+	merged   map[int][2]*sensor.Profile
 	slices   int // bound of baseline slices
 }
 
 func (e *Engine) readGrid(ctx context.Context, s Scan) (*grid, error) {
-	g := &grid{slices: e.opt.Slices}
+	g := &grid{slices: e.opt.Slices, merged: map[int][2]*sensor.Profile{}}
 	for t := s.From; t.Before(s.To); t = t.Add(s.Step) {
 		g.ranges = append(g.ranges, rangeOf(t, t.Add(s.Step)))
 	}
@@ -43,6 +45,16 @@ func (e *Engine) readGrid(ctx context.Context, s Scan) (*grid, error) {
 	return g, nil
 }
 
+// merge returns the steps from i on taken together, once for all windows.
+func (g *grid) merge(i, per int) (requests, series *sensor.Profile) {
+	m, ok := g.merged[i]
+	if !ok {
+		m = [2]*sensor.Profile{sensor.Merge(g.requests[i : i+per]), sensor.Merge(g.series[i : i+per])}
+		g.merged[i] = m
+	}
+	return m[0], m[1]
+}
+
 // evidence builds what was measured in per steps from i on, against the rest
 // less a guard of half the window on both sides; nil when nothing was recorded.
 func (g *grid) evidence(i, per int) *evidence {
@@ -51,20 +63,27 @@ func (g *grid) evidence(i, per int) *evidence {
 		window: sensor.Range{From: g.ranges[i].From, To: g.ranges[i+per-1].To},
 		has:    map[record.Quadrant]bool{},
 	}
-	ev.requests = sensor.Merge(g.requests[i : i+per])
-	ev.series = sensor.Merge(g.series[i : i+per])
+	ev.requests, ev.series = g.merge(i, per)
 	if ev.requests.Spans+ev.requests.Logs+ev.series.Points == 0 {
 		return nil
 	}
-	for k := range g.ranges {
-		if k >= i-guard && k < i+per+guard {
-			continue
+	// The rest is compared in stretches as long as the window itself, laid out
+	// from it in both directions.
+	var starts []int
+	for k := i - guard - per; k >= 0; k -= per {
+		starts = append(starts, k)
+	}
+	slices.Reverse(starts)
+	for k := i + per + guard; k+per <= len(g.ranges); k += per {
+		starts = append(starts, k)
+	}
+	for _, k := range starts {
+		requests, series := g.merge(k, per)
+		if requests.Spans+requests.Logs > 0 {
+			ev.baseRequests = append(ev.baseRequests, requests)
 		}
-		if p := g.requests[k]; p.Spans+p.Logs > 0 {
-			ev.baseRequests = append(ev.baseRequests, p)
-		}
-		if p := g.series[k]; p.Points > 0 {
-			ev.baseSeries = append(ev.baseSeries, p)
+		if series.Points > 0 {
+			ev.baseSeries = append(ev.baseSeries, series)
 		}
 	}
 	ev.has = has(append(ev.baseRequests[:len(ev.baseRequests):len(ev.baseRequests)], ev.baseSeries...), ev.requests, ev.series)
