@@ -3,7 +3,6 @@ package verdict
 import (
 	"context"
 	"maps"
-	"slices"
 
 	"inquest/record"
 	"inquest/sensor"
@@ -63,21 +62,16 @@ func (g *grid) evidence(i, per int) *evidence {
 		window: sensor.Range{From: g.ranges[i].From, To: g.ranges[i+per-1].To},
 		has:    map[record.Quadrant]bool{},
 	}
-	ev.requests, ev.series = g.merge(i, per)
+	ev.requests, ev.series = sensor.Merge(g.requests[i:i+per]), sensor.Merge(g.series[i:i+per])
 	if ev.requests.Spans+ev.requests.Logs+ev.series.Points == 0 {
 		return nil
 	}
-	// The rest is compared in stretches as long as the window itself, laid out
-	// from it in both directions.
-	var starts []int
-	for k := i - guard - per; k >= 0; k -= per {
-		starts = append(starts, k)
-	}
-	slices.Reverse(starts)
-	for k := i + per + guard; k+per <= len(g.ranges); k += per {
-		starts = append(starts, k)
-	}
-	for _, k := range starts {
+	// The rest is compared in stretches as long as the window itself, the same for
+	// all windows.
+	for k := 0; k+per <= len(g.ranges); k += per {
+		if k+per > i-guard && k < i+per+guard {
+			continue
+		}
 		requests, series := g.merge(k, per)
 		if requests.Spans+requests.Logs > 0 {
 			ev.baseRequests = append(ev.baseRequests, requests)

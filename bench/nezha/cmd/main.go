@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"strings"
 
 	"inquest/bench/nezha"
@@ -25,6 +26,12 @@ func main() {
 	}
 	if len(os.Args) > 4 {
 		opt.Progress = explain
+	}
+	if path := os.Getenv("CPUPROFILE"); path != "" {
+		f, err := os.Create(path)
+		if err == nil && pprof.StartCPUProfile(f) == nil {
+			defer pprof.StopCPUProfile()
+		}
 	}
 	res, err := nezha.Run(context.Background(), os.Args[1], opt)
 	if err == nil {
