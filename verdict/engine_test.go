@@ -150,6 +150,14 @@ func TestSymptomPointsDown(t *testing.T) {
 	if v := judge(t, build("exception"), q); v.Cause == nil || v.Cause.Entity != sensor.Service("chat-api") {
 		t.Errorf("with the symptom at the gateway: %s", show(v))
 	}
+	// A symptom at a callee that the cause does not lie behind weakens it.
+	score := func(s *Symptom) float64 {
+		q.Symptom = s
+		return judge(t, build("exception"), q).Confidence
+	}
+	if a, b := score(&Symptom{Operation: "POST /answer"}), score(&Symptom{Operation: "llm_request"}); a < b {
+		t.Errorf("confidence %v with the symptom above the cause, %v below it", a, b)
+	}
 }
 
 func TestQuestions(t *testing.T) {

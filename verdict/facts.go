@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"slices"
+	"strings"
 
 	"inquest/record"
 	"inquest/sensor"
@@ -110,6 +111,7 @@ func (f *facts) topology(ev *evidence) {
 	for i := range f.findings {
 		set[f.findings[i].Entity] = true
 	}
+	f.joinDependencies(set)
 	for e := range set {
 		// A pod speaks for its service; only one that belongs to none stands for
 		// itself.
@@ -119,6 +121,47 @@ func (f *facts) topology(ev *evidence) {
 		f.entities = append(f.entities, e)
 	}
 	slices.SortFunc(f.entities, record.Entity.Compare)
+}
+
+// felt returns the entities at which the question's symptom was felt: the one it
+// names, else those that have the operation or metric it names.
+func (f *facts) felt() []record.Entity {
+	s := f.question.Symptom
+	if s == nil {
+		return nil
+	}
+	if s.Entity != nil {
+		return []record.Entity{*s.Entity}
+	}
+	var out []record.Entity
+	for i := range f.findings {
+		x := &f.findings[i]
+		metric := x.Quadrant == record.QuadrantMetrics || x.Quadrant == record.QuadrantResources
+		name, _, _ := strings.Cut(x.Subject, "{")
+		if (s.Operation != "" && !metric && x.Subject == s.Operation || s.Metric != "" && metric && name == s.Metric) &&
+			!slices.Contains(out, x.Entity) {
+			out = append(out, x.Entity)
+		}
+	}
+	return out
+}
+
+// joinDependencies makes the service that carries a dependency's name, as the
+// host of its address or plainly, a part of it: it sends no spans, but metrics.
+func (f *facts) joinDependencies(set map[record.Entity]bool) {
+	for e := range set {
+		if e.Kind != record.EntityDependency {
+			continue
+		}
+		host, _, _ := strings.Cut(e.Name, ":")
+		host, _, _ = strings.Cut(host, ".")
+		for _, name := range []string{e.Name, host} {
+			s := record.Entity{Kind: record.EntityService, Name: name}
+			if set[s] && !slices.Contains(f.parts[e], s) {
+				f.parts[e] = append(append(f.parts[e], s), f.parts[s]...)
+			}
+		}
+	}
 }
 
 // self returns the entities whose findings are findings of e.

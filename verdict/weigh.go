@@ -98,11 +98,8 @@ func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
 // where the symptom was felt, or below it. The factor is even odds against one
 // in twenty, for symptoms are often reported from the wrong place.
 func symptomWeight(f *facts, e record.Entity) float64 {
-	s := f.question.Symptom
-	if s == nil || s.Entity == nil {
-		return 0
-	}
-	if f.reaches(*s.Entity, e) || f.serves[*s.Entity] == e {
+	felt := f.felt()
+	if len(felt) == 0 || slices.ContainsFunc(felt, func(s record.Entity) bool { return f.reaches(s, e) || f.joined(s, e) }) {
 		return 0
 	}
 	return math.Log(0.05)
@@ -120,7 +117,14 @@ func look(f *facts, e record.Entity, x *catalog.Expectation) piece {
 		}
 		return lookAt(f, all, x)
 	case catalog.WhereHosted:
-		return lookAt(f, f.hosted[e], x)
+		var all []record.Entity
+		for _, p := range f.hosted[e] {
+			all = append(all, p)
+			if s := f.serves[p]; !s.IsZero() && !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+		return lookAt(f, all, x)
 	case catalog.WhereHost:
 		var hosts []record.Entity
 		for _, s := range f.self(e) {
