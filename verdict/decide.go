@@ -208,7 +208,7 @@ func (w *writer) cause(v *Verdict, h *hypothesis) {
 	if b := w.f.breakOf(h); b != nil {
 		after, before := b.Region()
 		c.Operation = b.Operation
-		c.Code = &CodeRegion{After: after, Before: before}
+		c.Code = &CodeRegion{After: after, Before: before, Missing: b.Missing}
 		for pod := range b.Pods {
 			if pod != "" {
 				c.Instances = append(c.Instances, record.Entity{Kind: record.EntityPod, Name: pod})

@@ -54,6 +54,7 @@ func TestFaults(t *testing.T) {
 	f("network", service("retriever"), StateSuspected, "network-delay")
 	f("exception", service("chat-api"), StateConfirmed, "code-exception")
 	f("memory", service("chat-api"), StateConfirmed, "memory-pressure")
+	f("node", sensor.NodeEntity("n1"), StateConfirmed, "node-contention")
 	f("surge", service("gateway"), StateConfirmed, "traffic-surge")
 }
 
@@ -64,6 +65,9 @@ func TestExceptionTellsTheRegion(t *testing.T) {
 	}
 	if !strings.HasPrefix(v.Cause.Code.After, "question received") || v.Cause.Code.Before != "prompt assembled from documents" {
 		t.Errorf("region %+v", v.Cause.Code)
+	}
+	if want := []string{"prompt assembled from documents", "answer sent"}; !slices.Equal(v.Cause.Code.Missing, want) {
+		t.Errorf("missing %q, want %q", v.Cause.Code.Missing, want)
 	}
 	if v.Onset == nil || v.Onset.Time.Sub(start.Add(quiet)).Abs() > 30*time.Second {
 		t.Errorf("onset %+v, want about %v", v.Onset, start.Add(quiet))
@@ -157,6 +161,28 @@ func TestSymptomPointsDown(t *testing.T) {
 	}
 	if a, b := score(&Symptom{Operation: "POST /answer"}), score(&Symptom{Operation: "llm_request"}); a < b {
 		t.Errorf("confidence %v with the symptom above the cause, %v below it", a, b)
+	}
+}
+
+func TestDependencyWithMetrics(t *testing.T) {
+	src := build("slow vector store")
+	for i := range src.AllSpans {
+		if s := &src.AllSpans[i]; s.Name == "vector search" {
+			s.Attributes = map[string]string{"server.address": "milvus.prod:19530"}
+		}
+	}
+	s := sensor.Series{Name: "milvus_proxy_queue_length", Labels: map[string]string{"service": "milvus"}}
+	for at := start; at.Before(start.Add(quiet + incident)); at = at.Add(15 * time.Second) {
+		v := float64(at.Unix() / 15 % 3)
+		if at.After(start.Add(quiet)) {
+			v += 80
+		}
+		s.Points = append(s.Points, sensor.Point{Time: at.UnixNano(), Value: v})
+	}
+	src.AllSeries = append(src.AllSeries, s)
+	v := judge(t, src, ask())
+	if v.State != StateConfirmed || v.Cause.Entity != sensor.Dependency("milvus.prod:19530") {
+		t.Errorf("a slow store with a queue: %s", show(v))
 	}
 }
 

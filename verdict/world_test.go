@@ -87,12 +87,19 @@ func (w *world) request() {
 	if w.is("cpu") {
 		retrieve += w.ms(90)
 	}
+	if w.is("node") {
+		retrieve += w.ms(60)
+		infer += w.ms(900)
+	}
 	way := w.ms(2)
 	if w.is("network") {
 		way += w.ms(300)
 	}
 	broken := w.is("exception") && w.rng.IntN(10) < 8
 	own := w.ms(5)
+	if w.is("node") {
+		own += w.ms(60)
+	}
 	api := own + retrieve + way + w.ms(2) + infer
 	if broken {
 		api = own + retrieve + way
@@ -133,6 +140,9 @@ func (g *gauges) set(name, unit, pod string, v float64, labels ...string) {
 	s := g.all[key]
 	if s == nil {
 		l := map[string]string{"pod": pod + "-7d9f4-x2k8p", "service": pod, "node": "n1"}
+		if pod == "" {
+			l = map[string]string{"node": "n1"}
+		}
 		for i := 0; i+1 < len(labels); i += 2 {
 			l[labels[i]] = labels[i+1]
 		}
@@ -164,8 +174,18 @@ func (g *gauges) scrape() {
 		g.set("k8s.pod.cpu_limit_utilization", "1", pod, cpu)
 		g.set("k8s.pod.memory_limit_utilization", "1", pod, mem)
 	}
+	node := 0.3 + 0.1*w.rng.Float64()
+	if w.is("node") {
+		node = 0.99
+	}
+	g.set("k8s.node.cpu.utilization", "1", "", node)
 	waiting, kv, ttft, running := float64(w.rng.IntN(2)), 0.3+0.1*w.rng.Float64(), 0.2+0.05*w.rng.Float64(), 3.0
 	if w.is("queue") {
+		node := 0.3 + 0.1*w.rng.Float64()
+		if w.is("node") {
+			node = 0.99
+		}
+		g.set("k8s.node.cpu.utilization", "1", "", node)
 		waiting, kv, ttft, running = 40+float64(w.rng.IntN(20)), 0.97, 4+w.rng.Float64(), 16
 	}
 	g.set("vllm:num_requests_waiting", "", "model-server", waiting, "model_name", "m1")

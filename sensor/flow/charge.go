@@ -180,6 +180,9 @@ func note(m *Model, breaks map[breakKey]*Break, v sensor.FlowVisit, st *visitSta
 	b := breaks[k]
 	if b == nil {
 		b = &Break{Pods: map[string]int{}}
+		for _, e := range st.missing {
+			b.Missing = append(b.Missing, m.voc.Event(e).Name)
+		}
 		breaks[k] = b
 	}
 	b.Visits++

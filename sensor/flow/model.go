@@ -207,6 +207,7 @@ func (m *Model) judge(c *contextModel, v sensor.FlowVisit) visitState {
 			if have[i] && c.after[i][j] {
 				if m.voc.Event(c.events[j]).Kind == sensor.EventLog {
 					st.logs = true
+					st.missing = append(st.missing, c.events[j])
 					if firstLog < 0 {
 						firstLog = j
 					}
