@@ -163,14 +163,15 @@ func (c *contextModel) rules(voc *sensor.Vocabulary, perSlice []map[int32]float6
 
 // Verdict on one visit.
 type visitState struct {
-	bad   bool
-	logs  bool   // statements are missing or errors are new in the log
-	spans bool   // spans or calls are missing, or errors new in spans
-	first int32  // first missing event, −1 for none
-	last  int32  // the event after which it is missing, −1 for none
-	novel int32  // first new severe event, −1 for none
-	lost  string // the service that was not reached or is named by the error
-	goes  bool   // the visit takes another branch at the break
+	bad     bool
+	logs    bool    // statements are missing or errors are new in the log
+	spans   bool    // spans or calls are missing, or errors new in spans
+	first   int32   // first missing event, −1 for none
+	last    int32   // the event after which it is missing, −1 for none
+	novel   int32   // first new severe event, −1 for none
+	missing []int32 // statements that are missing, in order
+	lost    string  // the service that was not reached or is named by the error
+	goes    bool    // the visit takes another branch at the break
 }
 
 // examine compares one visit with the model. known is false when the baseline
