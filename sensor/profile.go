@@ -226,7 +226,7 @@ func Sorted[V any](m map[Key]V) []Key {
 	return keys
 }
 
-// Service, Pod, Node and Dependency name entities shortly.
+// Service returns the entity of a service.
 func Service(name string) record.Entity {
 	return record.Entity{Kind: record.EntityService, Name: name}
 }

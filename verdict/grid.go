@@ -3,6 +3,7 @@ package verdict
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"inquest/record"
 	"inquest/sensor"
@@ -13,12 +14,13 @@ type grid struct {
 	ranges   []sensor.Range
 	requests []*sensor.Profile
 	series   []*sensor.Profile
-	merged   map[int][2]*sensor.Profile
-	slices   int // bound of baseline slices
+	// steps taken together, by the first
+	mergedRequests, mergedSeries map[int]*sensor.Profile
+	slices                       int // bound of baseline slices
 }
 
 func (e *Engine) readGrid(ctx context.Context, s Scan) (*grid, error) {
-	g := &grid{slices: e.opt.Slices, merged: map[int][2]*sensor.Profile{}}
+	g := &grid{slices: e.opt.Slices, mergedRequests: map[int]*sensor.Profile{}, mergedSeries: map[int]*sensor.Profile{}}
 	for t := s.From; t.Before(s.To); t = t.Add(s.Step) {
 		g.ranges = append(g.ranges, rangeOf(t, t.Add(s.Step)))
 	}
@@ -45,13 +47,25 @@ func (e *Engine) readGrid(ctx context.Context, s Scan) (*grid, error) {
 }
 
 // merge returns the steps from i on taken together, once for all windows.
-func (g *grid) merge(i, per int) (requests, series *sensor.Profile) {
-	m, ok := g.merged[i]
-	if !ok {
-		m = [2]*sensor.Profile{sensor.Merge(g.requests[i : i+per]), sensor.Merge(g.series[i : i+per])}
-		g.merged[i] = m
+func (g *grid) merge(steps []*sensor.Profile, done map[int]*sensor.Profile, i, per int) *sensor.Profile {
+	if done[i] == nil {
+		done[i] = sensor.Merge(steps[i : i+per])
 	}
-	return m[0], m[1]
+	return done[i]
+}
+
+// around returns the starts of stretches of per steps laid out from the window
+// at i in both directions, less the guard.
+func (g *grid) around(i, per, guard int) []int {
+	var starts []int
+	for k := i - guard - per; k >= 0; k -= per {
+		starts = append(starts, k)
+	}
+	slices.Reverse(starts)
+	for k := i + per + guard; k+per <= len(g.ranges); k += per {
+		starts = append(starts, k)
+	}
+	return starts
 }
 
 // evidence builds what was measured in per steps from i on, against the rest
@@ -66,18 +80,20 @@ func (g *grid) evidence(i, per int) *evidence {
 	if ev.requests.Spans+ev.requests.Logs+ev.series.Points == 0 {
 		return nil
 	}
-	// The rest is compared in stretches as long as the window itself, the same for
-	// all windows.
+	// The rest is compared in stretches as long as the window itself. Requests often
+	// come with holes between, and stretches laid out from the window meet them as
+	// it does. Series run through, and one layout serves all windows.
+	for _, k := range g.around(i, per, guard) {
+		if p := g.merge(g.requests, g.mergedRequests, k, per); p.Spans+p.Logs > 0 {
+			ev.baseRequests = append(ev.baseRequests, p)
+		}
+	}
 	for k := 0; k+per <= len(g.ranges); k += per {
 		if k+per > i-guard && k < i+per+guard {
 			continue
 		}
-		requests, series := g.merge(k, per)
-		if requests.Spans+requests.Logs > 0 {
-			ev.baseRequests = append(ev.baseRequests, requests)
-		}
-		if series.Points > 0 {
-			ev.baseSeries = append(ev.baseSeries, series)
+		if p := g.merge(g.series, g.mergedSeries, k, per); p.Points > 0 {
+			ev.baseSeries = append(ev.baseSeries, p)
 		}
 	}
 	ev.has = has(append(ev.baseRequests[:len(ev.baseRequests):len(ev.baseRequests)], ev.baseSeries...), ev.requests, ev.series)

@@ -147,7 +147,6 @@ func (g *gauges) set(name, unit, pod string, v float64, labels ...string) {
 			l[labels[i]] = labels[i+1]
 		}
 		g.w.src.AllSeries = append(g.w.src.AllSeries, sensor.Series{Name: name, Unit: unit, Labels: l})
-		s = &g.w.src.AllSeries[len(g.w.src.AllSeries)-1]
 		g.all = map[string]*sensor.Series{} // the slice may have moved
 		for i := range g.w.src.AllSeries {
 			x := &g.w.src.AllSeries[i]

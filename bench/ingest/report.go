@@ -131,6 +131,6 @@ func (r result) print(w io.Writer) {
 				x.CPUMicros.Median, x.RatioCPU, x.P50Millis, x.P99Millis, x.Retries,
 				x.RecordBytes, x.RatioDisk, x.TotalBytes, x.MergedBytes, x.RatioMerged, x.PeakRSSMB)
 		}
-		t.Flush()
+		t.Flush() //nolint:errcheck // it writes into memory or to the terminal
 	}
 }

@@ -3,9 +3,8 @@ package nezha
 import (
 	"bytes"
 	"os"
-	"strconv"
-
 	"slices"
+	"strconv"
 )
 
 // peakRSS returns the largest resident size of this process so far, MB; 0 where

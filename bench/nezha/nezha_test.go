@@ -2,6 +2,7 @@ package nezha
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -114,7 +115,7 @@ func TestRequests(t *testing.T) {
 		}
 		return nil
 	})
-	if err != stop {
+	if !errors.Is(err, stop) {
 		t.Fatalf("error %v, want the one that fn returned", err)
 	}
 	if spans < 100_000 || logs < 50_000 || points == 0 || points > batch {

@@ -92,10 +92,15 @@ func loadRegions(path string) (map[string]map[string]string, error) {
 // unlisted are injections that no list names but the data shows. An alarm there
 // is no false alarm.
 var unlisted = []struct{ at, service string }{
-	{"2023-01-29 13:58", "ts-basic-service"}, {"2023-01-29 15:17", "ts-delivery-service"},
-	{"2023-01-29 15:35", "ts-delivery-service"}, {"2023-01-29 16:00", "ts-preserve-service"},
-	{"2023-01-29 16:09", "ts-route-service"}, {"2023-01-29 16:27", "ts-route-service"},
-	{"2023-01-29 16:36", "ts-user-service"}, {"2023-01-29 16:52", "ts-user-service"},
-	{"2023-01-30 11:45", "ts-contacts-service"}, {"2023-01-30 12:23", "ts-verification-code-service"},
+	{"2023-01-29 13:58", "ts-basic-service"},
+	{"2023-01-29 15:17", "ts-delivery-service"},
+	{"2023-01-29 15:35", "ts-delivery-service"},
+	{"2023-01-29 16:00", "ts-preserve-service"},
+	{"2023-01-29 16:09", "ts-route-service"},
+	{"2023-01-29 16:27", "ts-route-service"},
+	{"2023-01-29 16:36", "ts-user-service"},
+	{"2023-01-29 16:52", "ts-user-service"},
+	{"2023-01-30 11:45", "ts-contacts-service"},
+	{"2023-01-30 12:23", "ts-verification-code-service"},
 	{"2023-01-30 13:37", "ts-preserve-service"},
 }

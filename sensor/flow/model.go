@@ -39,7 +39,6 @@ type Model struct {
 type contextModel struct {
 	events []int32           // by position
 	index  map[int32]int     // of events
-	share  []float64         // of visits with the event, robust
 	order  []float64         // mean position in the path
 	after  [][]bool          // after[i][j]: a visit that has i always has j
 	before [][]float64       // before[i][j]: visits with i ahead of j
