@@ -2,8 +2,8 @@ package nezha
 
 import (
 	"context"
-	"errors"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
