@@ -95,7 +95,7 @@ func TestVerdicts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("records fifteen minutes of telemetry five times")
 	}
-	f := func(fault incident.Fault, causes ...record.Entity) {
+	f := func(fault incident.Fault, kind string, causes ...record.Entity) {
 		t.Helper()
 		x := incident.Generate(incident.Options{End: time.Now().Truncate(time.Second), Fault: fault, Seed: 1})
 		rec := recorderOf(t, x)
@@ -116,15 +116,20 @@ func TestVerdicts(t *testing.T) {
 			}
 		case v.State != verdict.StateConfirmed || !slices.Contains(causes, v.Cause.Entity):
 			t.Errorf("%s: %s, want a confirmed cause among %v", fault, v.Summary, causes)
+		case kind != "" && v.Cause.Fault != kind:
+			t.Errorf("%s: %s, want the kind %s", fault, v.Summary, kind)
+		case len(v.Quadrants) < 2:
+			t.Errorf("%s: confirmed on %v", fault, v.Quadrants)
 		}
 	}
 	service := func(name string) record.Entity {
 		return record.Entity{Kind: record.EntityService, Name: name}
 	}
 	pod := func(name string) record.Entity { return record.Entity{Kind: record.EntityPod, Name: name} }
-	f(incident.FaultNone)
-	f(incident.FaultCPU, service("vllm"), pod("vllm-1"))
-	f(incident.FaultKVCache, service("vllm"), record.Entity{Kind: record.EntityModel, Name: "llama-3.1-8b-instruct"})
-	f(incident.FaultVectorDB, service("qdrant"), pod("qdrant-0"), record.Entity{Kind: record.EntityDependency, Name: "qdrant"})
-	f(incident.FaultBadDeploy, service("rag-orchestrator"))
+	f(incident.FaultNone, "")
+	f(incident.FaultCPU, "cpu-contention", service("vllm"), pod("vllm-1"))
+	// The kind is not yet right: given-up requests look like an exception.
+	f(incident.FaultKVCache, "", service("vllm"), record.Entity{Kind: record.EntityModel, Name: "llama-3.1-8b-instruct"})
+	f(incident.FaultVectorDB, "slow-dependency", service("qdrant"), pod("qdrant-0"), record.Entity{Kind: record.EntityDependency, Name: "qdrant"})
+	f(incident.FaultBadDeploy, "code-exception", service("rag-orchestrator"))
 }
