@@ -1,7 +1,6 @@
 package local
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,13 +77,7 @@ type Records struct {
 	guard   diskGuard
 	storage *logstorage.Storage
 
-	// queries holds a token for each running query.
-	queries chan struct{}
-	// use is held for reading by every call, for writing by Close.
-	use     sync.RWMutex
-	closed  bool
-	closing context.Context
-	stop    context.CancelFunc
+	gate gate
 
 	// floor is the earliest time that is not in a day deleted for its size, in
 	// ns; days are those that this store has or had.
@@ -96,8 +89,6 @@ type Records struct {
 }
 
 var _ store.Records = (*Records)(nil)
-
-var errClosed = errors.New("store is closed")
 
 // OpenRecords opens the records in o.Dir, or makes them. Only one process can
 // have a folder open.
@@ -122,9 +113,8 @@ func OpenRecords(o RecordsOptions) (_ *Records, err error) {
 		}
 	}
 	r := &Records{
-		opts:    o,
-		guard:   newDiskGuard(o.Dir, o.MinFreeBytes, o.FreeBytes),
-		queries: make(chan struct{}, o.MaxQueries),
+		opts:  o,
+		guard: newDiskGuard(o.Dir, o.MinFreeBytes, o.FreeBytes),
 	}
 	if err := r.guard.mayFlush(); err != nil {
 		return nil, err
@@ -132,7 +122,7 @@ func OpenRecords(o RecordsOptions) (_ *Records, err error) {
 	if err := r.openStorage(dir); err != nil {
 		return nil, err
 	}
-	r.closing, r.stop = context.WithCancel(context.Background())
+	r.gate.open(o.MaxQueries)
 	r.app.init()
 	r.watchDays()
 	return r, nil
@@ -183,20 +173,10 @@ func parseDays(names []string) map[int64]struct{} {
 	return days
 }
 
-// enter marks the start of a call; leave must be called at its end.
-func (r *Records) enter() (leave func(), err error) {
-	r.use.RLock()
-	if r.closed {
-		r.use.RUnlock()
-		return nil, errClosed
-	}
-	return r.use.RUnlock, nil
-}
-
 // Bounds implements [store.Records]. The earliest time is a minute inside the
 // retention, so that a row does not expire between the check and Append.
 func (r *Records) Bounds() (earliest, latest time.Time) {
-	if leave, err := r.enter(); err == nil {
+	if leave, err := r.gate.enter(); err == nil {
 		r.watchDays()
 		leave()
 	}
@@ -234,7 +214,7 @@ const partitionFormat = "20060102"
 // Stats implements [store.Records]. Rows appended in the last second may not be
 // counted.
 func (r *Records) Stats() store.RecordStats {
-	leave, err := r.enter()
+	leave, err := r.gate.enter()
 	if err != nil {
 		return store.RecordStats{}
 	}
@@ -261,13 +241,11 @@ func (r *Records) stats() *logstorage.StorageStats {
 
 // Close implements [store.Records]. It ends running queries.
 func (r *Records) Close() error {
-	r.stop()
-	r.use.Lock()
-	defer r.use.Unlock()
-	if r.closed {
+	done, first := r.gate.shut()
+	if !first {
 		return nil
 	}
-	r.closed = true
+	defer done()
 	r.awaitAdding()
 	// Closing writes out what is in memory, and panics where it cannot.
 	err := r.guard.mayFlush()

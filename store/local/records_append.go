@@ -63,7 +63,7 @@ func (a *appender) init() {
 // Append implements [store.Records]. It takes the whole batch or, with an
 // error, nothing of it.
 func (r *Records) Append(ctx context.Context, b store.Batch) error {
-	leave, err := r.enter()
+	leave, err := r.gate.enter()
 	if err != nil {
 		return fmt.Errorf("cannot append records: %w", err)
 	}

@@ -20,7 +20,7 @@ type rowKey [sha256.Size]byte
 // Missing implements [store.Records]. It reads the rows that the store holds of
 // the entry and compares them whole, each as often as it occurs.
 func (r *Records) Missing(ctx context.Context, b store.Batch) ([]record.Row, error) {
-	leave, err := r.enter()
+	leave, err := r.gate.enter()
 	if err != nil {
 		return nil, fmt.Errorf("cannot compare records: %w", err)
 	}
@@ -72,7 +72,7 @@ func (r *Records) Missing(ctx context.Context, b store.Batch) ([]record.Row, err
 // number is from or above. A caller that applies many entries again can pass
 // over those that are complete without asking [Records.Missing] for each.
 func (r *Records) HeldSeqs(ctx context.Context, from uint64) (map[uint64]int, error) {
-	leave, err := r.enter()
+	leave, err := r.gate.enter()
 	if err != nil {
 		return nil, fmt.Errorf("cannot count records: %w", err)
 	}

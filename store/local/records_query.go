@@ -17,7 +17,7 @@ import (
 // RecordsOptions.MaxQueries run at once; others wait until ctx ends. fn must not
 // query the same store, since it could wait for itself.
 func (r *Records) QueryRecords(ctx context.Context, q store.RecordQuery, fn func([]record.Field) error) error {
-	leave, err := r.enter()
+	leave, err := r.gate.enter()
 	if err != nil {
 		return fmt.Errorf("cannot query records: %w", err)
 	}
@@ -29,14 +29,11 @@ func (r *Records) QueryRecords(ctx context.Context, q store.RecordQuery, fn func
 	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
 		return nil
 	}
-	select {
-	case r.queries <- struct{}{}:
-		defer func() { <-r.queries }()
-	case <-ctx.Done():
-		return fmt.Errorf("cannot query records: waiting for other queries: %w", ctx.Err())
-	case <-r.closing.Done():
-		return fmt.Errorf("cannot query records: %w", errClosed)
+	done, err := r.gate.turn(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot query records: %w", err)
 	}
+	defer done()
 	return r.run(ctx, query, fn)
 }
 
@@ -80,9 +77,8 @@ func unixNano(t time.Time) int64 {
 
 // run runs query. The library's workers call back at once; they take turns.
 func (r *Records) run(ctx context.Context, query *logstorage.Query, fn func([]record.Field) error) error {
-	qctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(r.closing, func() { cancel(errClosed) })()
+	qctx, cancel := r.gate.whileOpen(ctx)
+	defer cancel()
 	var (
 		mu     sync.Mutex
 		failed error
@@ -104,7 +100,7 @@ func (r *Records) run(ctx context.Context, query *logstorage.Query, fn func([]re
 			}
 			if err := fn(fields); err != nil {
 				failed = err
-				cancel(nil)
+				cancel()
 				return
 			}
 		}

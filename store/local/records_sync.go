@@ -17,7 +17,7 @@ const flushInterval = 5 * time.Second
 
 // Flush implements [store.Records].
 func (r *Records) Flush(ctx context.Context) error {
-	leave, err := r.enter()
+	leave, err := r.gate.enter()
 	if err != nil {
 		return fmt.Errorf("cannot flush records: %w", err)
 	}
@@ -40,7 +40,7 @@ func (r *Records) Flush(ctx context.Context) error {
 // the library counts nothing in memory. Meanwhile nobody adds rows: the caller of
 // Sync is the only one who could.
 func (r *Records) Sync(ctx context.Context) error {
-	leave, err := r.enter()
+	leave, err := r.gate.enter()
 	if err != nil {
 		return fmt.Errorf("cannot sync records: %w", err)
 	}

@@ -135,7 +135,7 @@ func TestQueriesWaitAndEnd(t *testing.T) {
 	}
 	closed := make(chan error)
 	go func() { closed <- r.Close() }()
-	<-r.closing.Done()
+	<-r.gate.closing.Done()
 	close(release)
 	if err := <-ended; !errors.Is(err, errClosed) {
 		t.Errorf("query that Close ended: %v", err)

@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/prometheus/prometheus/promql"
@@ -98,11 +97,7 @@ type Samples struct {
 	parse  parser.Parser
 	meta   *metadataFile
 
-	queries chan struct{}
-	use     sync.RWMutex
-	closed  bool
-	closing context.Context
-	stop    context.CancelFunc
+	gate gate
 
 	// Of AppendMetrics and Sync, which one goroutine calls.
 	conv     *prometheusremotewrite.PrometheusConverter
@@ -132,7 +127,6 @@ func OpenSamples(o SamplesOptions) (_ *Samples, err error) {
 		opts:       o,
 		guard:      newDiskGuard(o.Dir, o.MinFreeBytes, o.FreeBytes),
 		parse:      parser.NewParser(parser.Options{}),
-		queries:    make(chan struct{}, o.MaxQueries),
 		conv:       prometheusremotewrite.NewPrometheusConverter(nil),
 		compacting: make(chan struct{}, 1),
 		maxLate:    maxLateBytes,
@@ -160,7 +154,7 @@ func OpenSamples(o SamplesOptions) (_ *Samples, err error) {
 		},
 		Parser: s.parse,
 	})
-	s.closing, s.stop = context.WithCancel(context.Background())
+	s.gate.open(o.MaxQueries)
 	return s, nil
 }
 
@@ -181,15 +175,6 @@ func (s *Samples) dbOptions() *tsdb.Options {
 	return o
 }
 
-func (s *Samples) enter() (leave func(), err error) {
-	s.use.RLock()
-	if s.closed {
-		s.use.RUnlock()
-		return nil, errClosed
-	}
-	return s.use.RUnlock, nil
-}
-
 // Bounds implements [store.Samples].
 func (s *Samples) Bounds() (earliest, latest time.Time) {
 	lo, hi := s.bounds(time.Now(), time.Minute)
@@ -205,7 +190,7 @@ func (s *Samples) bounds(now time.Time, slack time.Duration) (lo, hi int64) {
 
 // Stats implements [store.Samples].
 func (s *Samples) Stats() store.SampleStats {
-	leave, err := s.enter()
+	leave, err := s.gate.enter()
 	if err != nil {
 		return store.SampleStats{}
 	}
@@ -227,13 +212,11 @@ func (s *Samples) Stats() store.SampleStats {
 
 // Close implements [store.Samples]. It ends running queries.
 func (s *Samples) Close() error {
-	s.stop()
-	s.use.Lock()
-	defer s.use.Unlock()
-	if s.closed {
+	done, first := s.gate.shut()
+	if !first {
 		return nil
 	}
-	s.closed = true
+	defer done()
 	s.compacting <- struct{}{} // wait for the one that runs
 	err := s.sync(context.Background())
 	if cerr := s.db.Close(); err == nil {

@@ -48,7 +48,7 @@ var translation = prometheusremotewrite.Settings{
 // that contradicts an older one is taken, and it is open which of the two a
 // query sees; exactly one it is.
 func (s *Samples) AppendMetrics(ctx context.Context, md pmetric.Metrics) ([]store.Rejection, error) {
-	leave, err := s.enter()
+	leave, err := s.gate.enter()
 	if err != nil {
 		return nil, fmt.Errorf("cannot append metrics: %w", err)
 	}

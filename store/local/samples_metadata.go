@@ -85,7 +85,7 @@ func (m *metadataFile) save() error {
 
 // Metadata implements [store.SampleReader].
 func (s *Samples) Metadata(ctx context.Context, names ...string) (map[string]store.Metadata, error) {
-	leave, err := s.enter()
+	leave, err := s.gate.enter()
 	if err != nil {
 		return nil, fmt.Errorf("cannot read metadata: %w", err)
 	}

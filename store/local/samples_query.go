@@ -46,25 +46,19 @@ func (s *Samples) QueryRange(ctx context.Context, expr string, from, to time.Tim
 
 // begin waits for its turn. The context it returns ends with ctx and at Close.
 func (s *Samples) begin(ctx context.Context) (_ context.Context, end func(), err error) {
-	leave, err := s.enter()
+	leave, err := s.gate.enter()
 	if err != nil {
 		return nil, nil, err
 	}
-	select {
-	case s.queries <- struct{}{}:
-	case <-ctx.Done():
+	done, err := s.gate.turn(ctx)
+	if err != nil {
 		leave()
-		return nil, nil, fmt.Errorf("waiting for other queries: %w", ctx.Err())
-	case <-s.closing.Done():
-		leave()
-		return nil, nil, errClosed
+		return nil, nil, err
 	}
-	qctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(s.closing, func() { cancel(errClosed) })
+	qctx, cancel := s.gate.whileOpen(ctx)
 	return qctx, func() {
-		unhook()
-		cancel(nil)
-		<-s.queries
+		cancel()
+		done()
 		leave()
 	}, nil
 }

@@ -24,7 +24,7 @@ const maxLateBytes = 256 << 20
 // need no sync: at opening what is missing there is taken from the logs, which
 // are cut only after blocks were made, and blocks are synced.
 func (s *Samples) Sync(ctx context.Context) error {
-	leave, err := s.enter()
+	leave, err := s.gate.enter()
 	if err != nil {
 		return fmt.Errorf("cannot sync samples: %w", err)
 	}
@@ -107,7 +107,7 @@ func (s *Samples) compactLate() {
 	}
 	go func() {
 		defer func() { <-s.compacting }()
-		if err := s.db.CompactOOOHead(s.closing); err != nil && s.closing.Err() == nil {
+		if err := s.db.CompactOOOHead(s.gate.closing); err != nil && s.gate.closing.Err() == nil {
 			s.opts.Logger.Error("cannot compact samples out of order; it is tried again", "error", err)
 		}
 	}()
