@@ -2,17 +2,11 @@ package recorder
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"inquest/journal"
 	"inquest/record"
@@ -171,22 +165,6 @@ func (a *applier) read(ctx context.Context, seq uint64) (*batch, error) {
 	return b, nil
 }
 
-func (b *batch) decode(payload []byte) (err error) {
-	switch b.kind {
-	case journal.KindLogs:
-		b.logs, err = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(payload)
-	case journal.KindTraces:
-		b.traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(payload)
-	case journal.KindMetrics:
-		b.metrics, err = (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(payload)
-	case journal.KindRows:
-		b.rows, err = decodeRows(payload)
-	default:
-		err = fmt.Errorf("unknown kind %d: written by a newer inquest?", b.kind)
-	}
-	return err
-}
-
 // applyUntilDone applies b, again and again while the stores are unavailable.
 // It returns false only when ctx ended first.
 func (a *applier) applyUntilDone(ctx context.Context, b *batch) bool {
@@ -203,7 +181,8 @@ func (a *applier) applyUntilDone(ctx context.Context, b *batch) bool {
 			return false
 		}
 		if !errors.Is(err, store.ErrUnavailable) {
-			a.setAside(journal.Entry{Seq: b.seq, Received: b.received, Kind: b.kind, Payload: b.encode()}, err)
+			payload, encErr := b.encode()
+			a.setAside(journal.Entry{Seq: b.seq, Received: b.received, Kind: b.kind, Payload: payload}, errors.Join(err, encErr))
 			return true
 		}
 		again = true
@@ -216,21 +195,6 @@ func (a *applier) applyUntilDone(ctx context.Context, b *batch) bool {
 			return false
 		}
 	}
-}
-
-func (b *batch) encode() []byte {
-	var payload []byte
-	switch b.kind {
-	case journal.KindLogs:
-		payload, _ = (&plog.ProtoMarshaler{}).MarshalLogs(b.logs)
-	case journal.KindTraces:
-		payload, _ = (&ptrace.ProtoMarshaler{}).MarshalTraces(b.traces)
-	case journal.KindMetrics:
-		payload, _ = (&pmetric.ProtoMarshaler{}).MarshalMetrics(b.metrics)
-	case journal.KindRows:
-		payload, _ = json.Marshal(b.rows)
-	}
-	return payload
 }
 
 func (a *applier) applyBatch(ctx context.Context, b *batch, again bool) error {

@@ -4,26 +4,7 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
-	"inquest/journal"
-	"inquest/record"
 )
-
-// batch is a journal entry in decoded form.
-type batch struct {
-	seq      uint64
-	received int64
-	kind     journal.Kind
-	size     int64 // bytes of the payload
-	logs     plog.Logs
-	traces   ptrace.Traces
-	metrics  pmetric.Metrics
-	rows     []record.Row
-}
 
 // queue hands acknowledged batches from the senders to the applier in the
 // order of the journal, so that it need not read and decode them again. It is

@@ -112,11 +112,7 @@ func (r *Recorder) Logs(ctx context.Context, ld plog.Logs) error {
 	if kept == 0 {
 		return nil
 	}
-	payload, err := (&plog.ProtoMarshaler{}).MarshalLogs(ld)
-	if err != nil {
-		return fmt.Errorf("cannot encode logs: %w", err)
-	}
-	if err := r.append(ctx, &batch{kind: journal.KindLogs, received: received, logs: ld}, payload); err != nil {
+	if err := r.record(ctx, &batch{kind: journal.KindLogs, received: received, logs: ld}); err != nil {
 		return err
 	}
 	r.counts.acceptedLogs.Add(uint64(kept))
@@ -132,11 +128,7 @@ func (r *Recorder) Traces(ctx context.Context, td ptrace.Traces) error {
 	if kept == 0 {
 		return nil
 	}
-	payload, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
-	if err != nil {
-		return fmt.Errorf("cannot encode spans: %w", err)
-	}
-	if err := r.append(ctx, &batch{kind: journal.KindTraces, received: received, traces: td}, payload); err != nil {
+	if err := r.record(ctx, &batch{kind: journal.KindTraces, received: received, traces: td}); err != nil {
 		return err
 	}
 	r.counts.acceptedSpans.Add(uint64(kept))
@@ -161,11 +153,7 @@ func (r *Recorder) Metrics(ctx context.Context, md pmetric.Metrics) error {
 	if kept == 0 {
 		return nil
 	}
-	payload, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
-	if err != nil {
-		return fmt.Errorf("cannot encode metrics: %w", err)
-	}
-	if err := r.append(ctx, &batch{kind: journal.KindMetrics, received: received, metrics: md}, payload); err != nil {
+	if err := r.record(ctx, &batch{kind: journal.KindMetrics, received: received, metrics: md}); err != nil {
 		return err
 	}
 	r.counts.acceptedPoints.Add(uint64(kept))
@@ -178,6 +166,15 @@ func (r *Recorder) bounds(s interface {
 ) admit.Bounds {
 	earliest, latest := s.Bounds()
 	return admit.Bounds{Earliest: earliest, Latest: latest}
+}
+
+// record encodes b and appends it.
+func (r *Recorder) record(ctx context.Context, b *batch) error {
+	payload, err := b.encode()
+	if err != nil {
+		return err
+	}
+	return r.append(ctx, b, payload)
 }
 
 func (r *Recorder) append(ctx context.Context, b *batch, payload []byte) error {
