@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -104,9 +103,4 @@ func openOn(cfg Config, fsys vfs.FS, j journal.Journal) (*Recorder, error) {
 		return nil, errors.Join(err, records.Close(), samples.Close())
 	}
 	return r, nil
-}
-
-// Ready returns nil when everything from before the start is in the stores.
-func (r *Recorder) Ready(ctx context.Context) error {
-	return r.apply.done.wait(ctx, r.apply.doubtful)
 }

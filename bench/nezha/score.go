@@ -1,7 +1,6 @@
 package nezha
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -166,13 +165,6 @@ func (s *Score) add(a *Answer, c *Case) {
 	count(&s.Confirmed, a.State == verdict.StateConfirmed)
 	count(&s.Suspected, a.State == verdict.StateSuspected)
 	count(&s.Inconclusive, a.State == verdict.StateInconclusive)
-}
-
-// WriteJSON writes the result as JSON.
-func (r Result) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }
 
 // WriteText writes the result for people.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"inquest/api/apitype"
-	"inquest/component/serverextension"
+	"inquest/api/client"
 	"inquest/verdict"
 	"inquest/verdict/report"
 )
@@ -41,8 +41,7 @@ inconclusive one, and 1 when the inquest could not be held.`,
 			if !slices.Contains(report.Formats, format) {
 				return fmt.Errorf("--output is %q: it is one of %s", format, strings.Join(report.Formats, ", "))
 			}
-			ask.output = "text"
-			c, err := ask.client()
+			c, err := client.New(ask.server, nil)
 			if err != nil {
 				return err
 			}
@@ -56,7 +55,7 @@ inconclusive one, and 1 when the inquest could not be held.`,
 				return err
 			}
 			warn(cmd, answer.Warnings)
-			if err := serverextension.RenderReport(cmd.OutOrStdout(), inv.Verdict, format); err != nil {
+			if err := report.WriteEncoded(cmd.OutOrStdout(), inv.Verdict, format); err != nil {
 				return err
 			}
 			if format == "text" {

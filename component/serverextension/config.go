@@ -33,7 +33,7 @@ type Config struct {
 }
 
 // DiskConfig bounds the use of the disk. Sizes are like 512MiB or 20GiB; 0
-// means no bound.
+// means no bound for the settings that begin with max.
 type DiskConfig struct {
 	// MinFree is the room left free; below it senders are told to retry.
 	// Default: 512MiB.

@@ -108,15 +108,5 @@ func symptom(req api.InvestigationRequest) *verdict.Symptom {
 
 // Render implements [api.Investigator].
 func (i *investigator) Render(w io.Writer, inv api.Investigation, format string) error {
-	return RenderReport(w, inv.Verdict, format)
-}
-
-// RenderReport writes the report on an encoded verdict in one of
-// [report.Formats].
-func RenderReport(w io.Writer, encoded []byte, format string) error {
-	var v verdict.Verdict
-	if err := json.Unmarshal(encoded, &v); err != nil {
-		return fmt.Errorf("cannot read the stored verdict: %w", err)
-	}
-	return report.Write(w, &v, format)
+	return report.WriteEncoded(w, inv.Verdict, format)
 }

@@ -31,6 +31,15 @@ func Write(w io.Writer, v *verdict.Verdict, format string) error {
 	}
 }
 
+// WriteEncoded writes the report on a verdict in JSON, as it is stored.
+func WriteEncoded(w io.Writer, encoded []byte, format string) error {
+	var v verdict.Verdict
+	if err := json.Unmarshal(encoded, &v); err != nil {
+		return fmt.Errorf("cannot read the stored verdict: %w", err)
+	}
+	return Write(w, &v, format)
+}
+
 func writeText(w io.Writer, d document) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n\n%s\n\n", strings.ToUpper(d.Title), strings.Repeat("=", len(d.Title)), printable(d.Summary))
