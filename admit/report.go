@@ -19,6 +19,7 @@ type Report struct {
 	rejected int
 	reasons  map[string]int // records by reason
 	warnings map[string]int // records by warning
+	body     []byte
 }
 
 type reportKey struct{}
@@ -33,6 +34,32 @@ func WithReport(ctx context.Context) (context.Context, *Report) {
 func ReportFrom(ctx context.Context) *Report {
 	r, _ := ctx.Value(reportKey{}).(*Report)
 	return r
+}
+
+// SetBody keeps the request's encoding as it came: protobuf that decodes to just
+// what is handed on. It must not change until the request is answered. Whoever
+// changes the data on the way takes it away with nil.
+func (r *Report) SetBody(body []byte) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.body = body
+}
+
+// Body returns the request's encoding as it came, or nil where the data is no
+// longer just that: where it was changed, or anything was refused or noticed.
+func (r *Report) Body() []byte {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rejected > 0 || len(r.warnings) > 0 {
+		return nil
+	}
+	return r.body
 }
 
 // maxReasons bounds the distinct reasons kept of one request.

@@ -88,9 +88,12 @@ func (a *applier) run(ctx context.Context) {
 			a.held = held
 		}
 	}
-	lastSync := time.Now()
+	lastSync, lastApply := time.Now(), time.Now()
 	for ctx.Err() == nil {
 		due := lastSync.Add(a.r.opts.SyncInterval)
+		if calm := lastApply.Add(a.r.opts.SyncInterval / 4); calm.Before(due) {
+			due = calm
+		}
 		if a.unsynced > 0 && (a.unsynced >= a.r.opts.SyncBytes || !time.Now().Before(due)) {
 			if err := a.checkpoint(ctx); err != nil {
 				a.log.Error("cannot write a checkpoint; the journal is kept and it is tried again", "error", err)
@@ -105,6 +108,7 @@ func (a *applier) run(ctx context.Context) {
 		if !a.applyUntilDone(ctx, b) {
 			return
 		}
+		lastApply = time.Now()
 		a.unsynced += max(b.size, 1)
 		a.done.raise(b.seq)
 	}
@@ -158,36 +162,51 @@ func (a *applier) read(ctx context.Context, seq uint64) (*batch, error) {
 	}
 	b := &batch{seq: e.Seq, received: e.Received, kind: e.Kind, size: int64(len(e.Payload))}
 	if err := b.decode(e.Payload); err != nil {
-		a.setAside(e, err)
-		a.done.raise(e.Seq)
+		if a.retry(ctx, e.Seq, func(bool) error { return a.setAside(e, err) }) {
+			a.done.raise(e.Seq)
+		}
 		return nil, err
 	}
 	return b, nil
 }
 
-// applyUntilDone applies b, again and again while the stores are unavailable.
-// It returns false only when ctx ended first.
+// applyUntilDone applies b, or sets it aside where the stores will never take
+// it. It returns false only when ctx ended first.
 func (a *applier) applyUntilDone(ctx context.Context, b *batch) bool {
-	again := false
-	for delay := 100 * time.Millisecond; ; delay = min(2*delay, 5*time.Second) {
-		err := a.applyBatch(ctx, b, again)
+	var refused error
+	return a.retry(ctx, b.seq, func(again bool) error {
+		if refused == nil {
+			err := a.applyBatch(ctx, b, again)
+			if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) {
+				return err
+			}
+			refused = err
+		}
+		payload, err := b.encode()
+		if err != nil {
+			return err
+		}
+		return a.setAside(journal.Entry{Seq: b.seq, Received: b.received, Kind: b.kind, Payload: payload}, refused)
+	})
+}
+
+// retry calls do until it returns nil, with growing pauses. Meanwhile the
+// applier stands still and the journal keeps entry seq and those after it. It
+// returns false only when ctx ended first.
+func (a *applier) retry(ctx context.Context, seq uint64, do func(again bool) error) bool {
+	for delay, again := 100*time.Millisecond, false; ; delay, again = min(2*delay, 5*time.Second), true {
+		err := do(again)
 		if err == nil {
 			if a.stalled.Swap(false) {
-				a.log.Info("the stores take data again", "seq", b.seq)
+				a.log.Info("the stores take data again", "seq", seq)
 			}
 			return true
 		}
 		if ctx.Err() != nil {
 			return false
 		}
-		if !errors.Is(err, store.ErrUnavailable) {
-			payload, encErr := b.encode()
-			a.setAside(journal.Entry{Seq: b.seq, Received: b.received, Kind: b.kind, Payload: payload}, errors.Join(err, encErr))
-			return true
-		}
-		again = true
 		if !a.stalled.Swap(true) {
-			a.log.Error("the stores take nothing; what is acknowledged stays in the journal", "seq", b.seq, "error", err)
+			a.log.Error("the stores take nothing; what is acknowledged stays in the journal", "seq", seq, "error", err)
 		}
 		select {
 		case <-time.After(delay):

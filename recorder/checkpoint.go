@@ -70,14 +70,16 @@ func (a *applier) checkpoint(ctx context.Context) error {
 }
 
 // setAside keeps an entry that can never be applied in a file of its own, so
-// that the rest goes on and nothing is lost.
-func (a *applier) setAside(e journal.Entry, cause error) {
-	a.r.counts.setAside.Add(1)
+// that the rest goes on and nothing is lost. With an error the file is not
+// there, and the journal must keep the entry.
+func (a *applier) setAside(e journal.Entry, cause error) error {
 	path := filepath.Join(a.r.opts.Dir, fmt.Sprintf("set-aside-%d-kind-%d.pb", e.Seq, e.Kind))
 	if err := vfs.WriteFileAtomic(a.r.opts.FS, path, e.Payload); err != nil {
-		a.log.Error("cannot set an entry aside", "seq", e.Seq, "error", err)
+		return fmt.Errorf("cannot apply an entry (%w) and cannot set it aside: %w", cause, err)
 	}
+	a.r.counts.setAside.Add(1)
 	a.log.Error("an entry cannot be applied and was set aside", "seq", e.Seq, "file", path, "error", cause)
+	return nil
 }
 
 // deadLetter is the record of points that the store of samples refused after

@@ -42,7 +42,7 @@ func DefaultConfig() Config {
 		MaxSampleBytes:  10 << 30,
 		MaxJournalBytes: 4 << 30,
 		MinFreeBytes:    512 << 20,
-		SyncInterval:    5 * time.Second,
+		SyncInterval:    30 * time.Second,
 	}
 }
 

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/collector/pdata/plog"
 
 	"inquest/admit"
 	"inquest/journal"
@@ -213,4 +216,54 @@ type shortSighted struct{ store.Records }
 func (s *shortSighted) Bounds() (earliest, latest time.Time) {
 	earliest, _ = s.Records.Bounds()
 	return earliest, time.Now().Add(-time.Hour)
+}
+
+// A request whose bytes are known is kept in them, unless something of it was
+// refused.
+func TestAsReceived(t *testing.T) {
+	f := func(late bool, wantBody bool) {
+		t.Helper()
+		parts := openParts(t, t.TempDir())
+		r, err := New(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeRecorder(t, r)
+		ld := logBatch(time.Now(), 0, 3)
+		if late {
+			ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(1).SetTimestamp(4_102_444_800_000_000_000)
+		}
+		body, err := (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = append(body, 0xf8, 0x01, 7) // field 31, unknown to all: tells these bytes from others
+		ctx, report := admit.WithReport(t.Context())
+		report.SetBody(body)
+		if err := r.Logs(ctx, ld); err != nil {
+			t.Fatal(err)
+		}
+		rd, err := parts.Journal.Read(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rd.Close()
+		e, err := rd.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(e.Payload, body) != wantBody {
+			t.Errorf("the journal holds the request's own bytes: %v, want %v", !wantBody, wantBody)
+		}
+		again := batch{kind: e.Kind}
+		if err := again.decode(e.Payload); err != nil {
+			t.Fatal(err)
+		}
+		caughtUp(t, r)
+		if n := again.logs.LogRecordCount(); n != len(stored(t, r, record.TypeLog)) {
+			t.Errorf("the journal has %d records, the store %d", n, len(stored(t, r, record.TypeLog)))
+		}
+	}
+	f(false, true)
+	f(true, false)
 }

@@ -112,9 +112,10 @@ func newCollector(opts serveOptions) (*otelcol.Collector, error) {
 		BuildInfo: component.BuildInfo{Command: "inquest", Description: "Flight recorder and coroner for AI services", Version: version},
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{
 			ResolverSettings: confmap.ResolverSettings{
-				URIs:              uris,
-				ProviderFactories: []confmap.ProviderFactory{envprovider.NewFactory(), fileprovider.NewFactory(), yamlprovider.NewFactory()},
-				DefaultScheme:     "env",
+				URIs:               uris,
+				ProviderFactories:  []confmap.ProviderFactory{envprovider.NewFactory(), fileprovider.NewFactory(), yamlprovider.NewFactory()},
+				ConverterFactories: []confmap.ConverterFactory{confmap.NewConverterFactory(newAsReceived)},
+				DefaultScheme:      "env",
 			},
 		},
 		// The context that ends on a signal stops the Collector.

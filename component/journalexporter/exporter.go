@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"inquest/admit"
 	"inquest/journal"
 	"inquest/recorder"
 )
@@ -31,6 +32,13 @@ type Config struct {
 	// Recorder names the inquest extension that keeps the data. The default is
 	// the one without a name, "inquest".
 	Recorder component.ID `mapstructure:"recorder"`
+	// AsReceived keeps requests in the bytes that they came in, where the
+	// receiver otlp of inquest hands these on, instead of encoding them again.
+	// Only for pipelines in which nothing changes data between receiver and
+	// exporter: such a change would be undone when the journal is read again
+	// after a crash. The command inquest sets it where no pipeline has a
+	// processor or connector. Default: false.
+	AsReceived bool `mapstructure:"as_received"`
 }
 
 // Host is what the exporter needs of the extension that it is configured with.
@@ -57,7 +65,7 @@ func NewFactory() exporter.Factory {
 }
 
 type journalExporter struct {
-	id  component.ID
+	cfg Config
 	rec *recorder.Recorder
 }
 
@@ -66,17 +74,17 @@ func newExporter(c component.Config) (*journalExporter, error) {
 	if !ok {
 		return nil, fmt.Errorf("configuration is a %T, want *journalexporter.Config", c)
 	}
-	return &journalExporter{id: cfg.Recorder}, nil
+	return &journalExporter{cfg: *cfg}, nil
 }
 
 func (e *journalExporter) Start(_ context.Context, host component.Host) error {
-	ext, ok := host.GetExtensions()[e.id]
+	ext, ok := host.GetExtensions()[e.cfg.Recorder]
 	if !ok {
-		return fmt.Errorf("there is no extension %q: add it under extensions and under service::extensions, or name another one in the exporter's setting recorder", e.id)
+		return fmt.Errorf("there is no extension %q: add it under extensions and under service::extensions, or name another one in the exporter's setting recorder", e.cfg.Recorder)
 	}
 	h, ok := ext.(Host)
 	if !ok {
-		return fmt.Errorf("extension %q is not a recorder: name one of type %q in the exporter's setting recorder", e.id, Type)
+		return fmt.Errorf("extension %q is not a recorder: name one of type %q in the exporter's setting recorder", e.cfg.Recorder, Type)
 	}
 	e.rec = h.Recorder()
 	return nil
@@ -91,15 +99,25 @@ func (e *journalExporter) Capabilities() consumer.Capabilities {
 }
 
 func (e *journalExporter) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	e.begin(ctx)
 	return answer(e.rec.Logs(ctx, ld))
 }
 
 func (e *journalExporter) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	e.begin(ctx)
 	return answer(e.rec.Traces(ctx, td))
 }
 
 func (e *journalExporter) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	e.begin(ctx)
 	return answer(e.rec.Metrics(ctx, md))
+}
+
+// begin takes away the request's own encoding where it may be out of date.
+func (e *journalExporter) begin(ctx context.Context) {
+	if !e.cfg.AsReceived {
+		admit.ReportFrom(ctx).SetBody(nil)
+	}
 }
 
 // answer marks errors for the receiver: permanent ones must not be retried, a

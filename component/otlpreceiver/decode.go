@@ -52,6 +52,7 @@ func (s *signal[T]) decodeProto(body []byte, report *admit.Report) (T, error) {
 	}
 	data, err := s.proto(body)
 	if err == nil {
+		report.SetBody(body)
 		return data, nil
 	}
 	f := &protoFilter{report: report, strict: func(b []byte) error {

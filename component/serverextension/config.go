@@ -23,7 +23,7 @@ type Config struct {
 	// longer one.
 	Retention time.Duration `mapstructure:"retention"`
 	// SyncInterval is the longest time between two checkpoints of the stores. It
-	// bounds the work after a crash, not what survives it. Default: 5s.
+	// bounds the work after a crash, not what survives it. Default: 30s.
 	SyncInterval time.Duration `mapstructure:"sync_interval"`
 	// Disk bounds the use of the disk.
 	Disk DiskConfig `mapstructure:"disk"`
