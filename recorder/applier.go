@@ -37,8 +37,10 @@ type applier struct {
 
 	unsynced int64 // payload bytes applied since the last sync
 	stalled  atomic.Bool
-	cancel   context.CancelFunc
-	wg       sync.WaitGroup
+
+	compacting atomic.Bool
+	cancel     context.CancelFunc
+	wg         sync.WaitGroup
 }
 
 func newApplier(r *Recorder, checkpoint, last uint64) *applier {
@@ -90,13 +92,15 @@ func (a *applier) run(ctx context.Context) {
 	}
 	lastSync, lastApply := time.Now(), time.Now()
 	for ctx.Err() == nil {
-		due := lastSync.Add(a.r.opts.SyncInterval)
-		if calm := lastApply.Add(a.r.opts.SyncInterval / 4); calm.Before(due) {
+		due, calm := lastSync.Add(a.r.opts.SyncInterval), lastApply.Add(a.r.opts.SyncInterval/4)
+		if calm.Before(due) {
 			due = calm
 		}
 		if a.unsynced > 0 && (a.unsynced >= a.r.opts.SyncBytes || !time.Now().Before(due)) {
 			if err := a.checkpoint(ctx); err != nil {
 				a.log.Error("cannot write a checkpoint; the journal is kept and it is tried again", "error", err)
+			} else if !time.Now().Before(calm) {
+				a.compact(ctx)
 			}
 			lastSync = time.Now()
 			continue
@@ -112,6 +116,28 @@ func (a *applier) run(ctx context.Context) {
 		a.unsynced += max(b.size, 1)
 		a.done.raise(b.seq)
 	}
+}
+
+// compacter is offered by record stores that can make use of a quiet time.
+type compacter interface {
+	// Compact saves room and time for queries. It returns when it is done or
+	// soon after ctx ends. Rows may be appended meanwhile.
+	Compact(ctx context.Context) error
+}
+
+// compact has the store of records compact itself in the background, once at a
+// time.
+func (a *applier) compact(ctx context.Context) {
+	c, ok := a.records.(compacter)
+	if !ok || a.compacting.Swap(true) {
+		return
+	}
+	a.wg.Go(func() {
+		defer a.compacting.Store(false)
+		if err := c.Compact(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("records stay in many parts for now", "error", err)
+		}
+	})
 }
 
 // next returns the batch after the last one applied. It returns nil when a
