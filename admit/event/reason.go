@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,16 +122,17 @@ func collect(e *jsonschema.ValidationError, all *[]failure) {
 	case *kind.Not:
 		path = []string{"not"}
 	case *kind.PropertyNames:
-		path = []string{"propertyNames"}
+		path = nil // the location has it
 	}
 	f := failure{at: slices.Clone(e.InstanceLocation), kind: e.ErrorKind}
-	if len(path) > 0 {
-		f.keyword = path[len(path)-1]
-	}
 	_, f.rule, _ = strings.Cut(e.SchemaURL, "#")
+	if rule, err := url.PathUnescape(f.rule); err == nil {
+		f.rule = rule
+	}
 	for _, name := range path {
 		f.rule += "/" + escapePointer(name)
 	}
+	f.keyword = f.rule[strings.LastIndexByte(f.rule, '/')+1:]
 	*all = append(*all, f)
 }
 
@@ -194,10 +196,11 @@ func missingOf(k jsonschema.ErrorKind) []string {
 func explain(f failure, value any) (code, text string) {
 	at := strings.Join(f.at, ".")
 	if missing := missingOf(f.kind); len(missing) > 0 {
+		paths := make([]string, len(missing))
 		for i, name := range missing {
-			missing[i] = strings.TrimPrefix(at+"."+name, ".")
+			paths[i] = join(at, name)
 		}
-		return CodeRequired, strings.Join(missing, ", ") + " is missing: send it"
+		return CodeRequired, strings.Join(paths, ", ") + " is missing: send it"
 	}
 	if at == "" {
 		at = "the event"

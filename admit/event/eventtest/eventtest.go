@@ -61,7 +61,7 @@ func Good(rng *rand.Rand, i int) Event {
 		"business":  business,
 		"system": map[string]any{
 			"gpu_memory_used_mb": float64(rng.IntN(80_000)) + 0.5,
-			"gpu_util_percent":   float64(rng.IntN(1000)) / 10,
+			"gpu_util_percent":   float64(rng.IntN(1000))/10 + 0.05,
 			"model_version":      "qwen2.5-7b@3",
 			"device":             "cuda:0",
 		},
