@@ -97,9 +97,9 @@ class SpoolWriter:
         self._header = spool.encode_line(
             json.dumps({"inquest.spool": spool.VERSION, **header}, ensure_ascii=False).encode()
         )
+        self.files = 0  # opened so far, by this process and those it was forked from
         self._closed = False
         self._file: Optional[_File] = None
-        self._number = 0
         self._usage = 0
         self._scanned = float("-inf")
         self._reset()
@@ -258,8 +258,8 @@ class SpoolWriter:
         return self._file or self._open()
 
     def _open(self) -> _File:
-        self._number += 1
-        stem = f"{spool.new_stem()}-{self._number}"
+        self.files += 1
+        stem = f"{spool.new_stem()}-{self.files}"
         path = self.folder / (stem + spool.SUFFIX)
         temporary = path.with_suffix(".tmp")
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)

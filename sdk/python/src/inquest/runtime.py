@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +78,7 @@ class Runtime:
             values["service.version"] = config.version
         self.resource = Resource.create(values)
         self._closed = False
+        self._files = 0
         self._writer: Optional[SpoolWriter] = None
         self._supervisor: Optional[Supervisor] = None
         if config.spool:
@@ -108,26 +110,26 @@ class Runtime:
             )
         )
         self._supervisor.ensure()
+        self._files = self._writer.files
 
     def _start_spans(self) -> None:
-        base = self.config.endpoint.rstrip("/")
         present = trace.get_tracer_provider()
-        if isinstance(present, TracerProvider):
+        # One of ours is what an earlier init() left, shut down by now.
+        self._own_spans = not isinstance(present, TracerProvider) or present in _made
+        if isinstance(present, TracerProvider) and not self._own_spans:
             # The application has its own: its exporters stay, its spans get our attributes.
-            self.tracer_provider, self._own_spans = present, False
-            if getattr(present, "_inquest_stamped", False):
-                return
-        else:
-            self.tracer_provider, self._own_spans = (
-                TracerProvider(resource=self.resource, shutdown_on_exit=False),
-                True,
-            )
+            self.tracer_provider = present
+            if present not in _stamped:
+                _stamped.add(present)
+                present.add_span_processor(RequestSpanProcessor())
+            return
+        self.tracer_provider = TracerProvider(resource=self.resource, shutdown_on_exit=False)
         self.tracer_provider.add_span_processor(RequestSpanProcessor())
-        if self._own_spans:
-            exporter = OTLPSpanExporter(endpoint=f"{base}/v1/traces")
-            self.tracer_provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
+        exporter = OTLPSpanExporter(endpoint=self.config.endpoint.rstrip("/") + "/v1/traces")
+        self.tracer_provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
+        _made.add(self.tracer_provider)
+        if not isinstance(present, TracerProvider):
             trace.set_tracer_provider(self.tracer_provider)
-        self.tracer_provider._inquest_stamped = True  # type: ignore[attr-defined]
 
     def _start_logs(self) -> None:
         self.logger_provider = LoggerProvider(resource=self.resource, shutdown_on_exit=False)
@@ -186,7 +188,10 @@ class Runtime:
             self._refused.add(1, {"error.type": type(error).__name__})
             raise
         if self._supervisor is not None:
-            self._supervisor.ensure(_ENSURE_S)
+            # A new file must have a watchdog that knows of it before we return.
+            files = self._writer.files
+            self._supervisor.ensure(_ENSURE_S, now=files != self._files)
+            self._files = files
         return identity
 
     def _emit_directly(
@@ -257,7 +262,7 @@ class Runtime:
             self.tracer_provider.shutdown()
         self.logger_provider.shutdown()
         if self._supervisor is not None:
-            self._supervisor.ensure()
+            self._supervisor.ensure(now=True)
         if self._writer is not None:
             self._writer.close()
         with _lock:
@@ -279,6 +284,8 @@ def _shipped(path: Path) -> bool:
 
 
 _lock = threading.Lock()
+_made: weakref.WeakSet[TracerProvider] = weakref.WeakSet()
+_stamped: weakref.WeakSet[TracerProvider] = weakref.WeakSet()
 _current: Optional[Runtime] = None
 
 
@@ -305,7 +312,9 @@ def init(
     same runtime.
 
     Raises ValueError for a bad setting, SpoolError for a folder that cannot be
-    written, RuntimeError when the process is configured otherwise already.
+    written, RuntimeError when the process is configured otherwise already. After
+    shutdown() it can be called anew; OpenTelemetry's global tracer provider then
+    remains the first one.
     """
     config = Config(
         service=service or os.environ.get("OTEL_SERVICE_NAME") or "",

@@ -9,6 +9,10 @@ what is left then goes out when the next application starts.
 Delivery is at least once. A crash between the receiver's answer and the note
 sends one batch again, with the same ``event.id`` on each record.
 
+No application is ever without one: an application looks for its watchdog after
+its file is there, and a watchdog that is about to end looks for files once more,
+both holding ``watchdog.gate``. So the one sees the other or starts anew.
+
 By hand: ``python -m inquest.watchdog --spool DIR --endpoint http://HOST:4318``.
 """
 
@@ -27,7 +31,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Optional
@@ -101,8 +105,8 @@ class Watchdog:
         """Ask run to end after one more attempt. Safe from a signal handler."""
         self._stop.set()
 
-    def run(self) -> None:
-        """Ship until no application is left and all is sent, or the time is over."""
+    def run(self, lock: Optional[IO[str]] = None) -> None:
+        """Ship until no application is left and all is sent, or the time is over. Then let go of the lock."""
         failures, last_live = 0, time.monotonic()
         while True:
             stopping, wait = self._stop.is_set(), self.settings.interval_s
@@ -121,7 +125,7 @@ class Watchdog:
             last_live = now if live else last_live
             self._retention.apply(self._done())
             self._show()
-            if stopping or (not live and not failures):
+            if stopping or (not live and not failures and self._end(lock)):
                 return
             if not live and now - last_live > self.settings.linger_s:
                 _log.error(
@@ -129,6 +133,16 @@ class Watchdog:
                 )
                 return
             self._stop.wait(wait)
+
+    def _end(self, lock: Optional[IO[str]]) -> bool:
+        """Let go of the lock unless an application came meanwhile."""
+        with _gate(self.settings.folder, fcntl.LOCK_EX):
+            for path in self.settings.folder.glob("*" + spool.SUFFIX):
+                if not spool.read_position(path)[1]:
+                    return False
+            if lock is not None:
+                lock.close()
+            return True
 
     def ship(self) -> bool:
         """Send all that is there and tell whether an application still writes.
@@ -294,6 +308,14 @@ def _because(line: spool.Line, reason: str) -> spool.Line:
     return spool.Line(line.offset, line.end, None, reason, line.raw)
 
 
+@contextlib.contextmanager
+def _gate(folder: Path, mode: int) -> Iterator[None]:
+    """Hold the gate, alone or with others, for a block."""
+    with open(folder / "watchdog.gate", "a", encoding="ascii") as file:
+        fcntl.flock(file, mode)
+        yield
+
+
 def take_lock(folder: Path) -> Optional[IO[str]]:
     """Return the folder's lock, held until it is closed, or None when a watchdog has it."""
     file = open(folder / "watchdog.lock", "a+", encoding="ascii")  # noqa: SIM115 - held open
@@ -313,23 +335,24 @@ class Supervisor:
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._next = 0.0
 
-    def ensure(self, every_s: float = 0.0) -> bool:
-        """Start a watchdog when none runs; look at most every so many seconds.
+    def ensure(self, every_s: float = 0.0, *, now: bool = True) -> bool:
+        """Start a watchdog when none runs; without now, look at most every so many seconds.
 
         Returns False, and logs why, when it cannot be started: events are
         durable nevertheless and go out when a watchdog runs again.
         """
-        now = time.monotonic()
-        if now < self._next:
+        moment = time.monotonic()
+        if moment < self._next and not now:
             return True
-        self._next = now + every_s
+        self._next = moment + every_s
         if self._process is not None and self._process.poll() is not None:
             self._process = None
-        lock = take_lock(self.settings.folder)
-        if lock is None:
-            return True
-        lock.close()
         try:
+            with _gate(self.settings.folder, fcntl.LOCK_SH):
+                lock = take_lock(self.settings.folder)
+            if lock is None:
+                return True
+            lock.close()
             self._process = _spawn(self.settings)
         except OSError as error:
             logging.getLogger("inquest").error("cannot start the watchdog: %s; events wait on disk", error)
@@ -377,13 +400,22 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     )
     try:
         watchdog = Watchdog(settings)
+        # Several tries: an application that looks holds it for a moment.
         lock = take_lock(settings.folder)
+        for _ in range(5):
+            if lock is not None:
+                break
+            time.sleep(0.1)
+            lock = take_lock(settings.folder)
     except (OSError, ValueError) as error:
         print(f"cannot start the watchdog: {error}", file=sys.stderr)
         return 2
     if lock is None:
         return 0
     with lock:
+        # Who has the lock, for a person who looks.
+        lock.truncate(0)
+        print(os.getpid(), file=lock, flush=True)
         handler = logging.handlers.RotatingFileHandler(
             settings.folder / "watchdog.log", maxBytes=1 << 20, backupCount=1
         )
@@ -393,7 +425,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         _log.propagate = False
         signal.signal(signal.SIGTERM, lambda *_: watchdog.stop())
         signal.signal(signal.SIGINT, lambda *_: watchdog.stop())
-        watchdog.run()
+        watchdog.run(lock)
         handler.close()
     return 0
 
