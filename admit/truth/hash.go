@@ -87,7 +87,7 @@ func (h *hasher) file(ctx context.Context, f file, buf []byte) (string, error) {
 		if !h.pace(ctx, n) {
 			return "", ctx.Err()
 		}
-		if err == io.EOF { //nolint:errorlint // what Read documents
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

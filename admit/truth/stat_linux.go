@@ -10,7 +10,7 @@ import (
 func identity(fi fs.FileInfo) fileID {
 	id := fileID{size: fi.Size(), mtime: fi.ModTime().UnixNano()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		id.dev, id.ino = uint64(st.Dev), st.Ino
+		id.dev, id.ino = st.Dev, st.Ino
 		id.ctime = time.Unix(st.Ctim.Unix()).UnixNano()
 	}
 	return id
