@@ -50,8 +50,10 @@ func RequestID(fields []record.Field) string {
 // that there is none. A header is a list of one value by OpenTelemetry's
 // conventions.
 func CleanRequestID(v string) string {
-	if strings.HasPrefix(v, `["`) && strings.HasSuffix(v, `"]`) && !strings.Contains(v, `","`) {
-		v = v[2 : len(v)-2]
+	if len(v) >= 4 && strings.HasPrefix(v, `["`) && strings.HasSuffix(v, `"]`) {
+		if v = v[2 : len(v)-2]; strings.Contains(v, `","`) {
+			return ""
+		}
 	}
 	if v == "" || len(v) > maxRequestID {
 		return ""
@@ -90,6 +92,10 @@ func RequestIDInText(body string) string {
 	id := ""
 	for i := 0; i < len(body); {
 		var found string
+		if !triggers[body[i]] {
+			i++
+			continue
+		}
 		next := i + 1
 		switch c := body[i]; {
 		case c == 'r' || c == 'R' || c == 'x' || c == 'X' || c == 0xe8: // 请 begins with E8
@@ -118,8 +124,15 @@ func RequestIDInText(body string) string {
 	return id
 }
 
+// triggers are the bytes with which a label or an id begins.
+var triggers = [256]bool{'r': true, 'R': true, 'x': true, 'X': true, 0xe8: true, '[': true, 'c': true}
+
 // labelled reads a label and the id after it, at i of body.
 func labelled(body string, i int) (id string, next int) {
+	// Most words that begin with an r are others.
+	if c := body[i]; (c == 'r' || c == 'R') && (i+1 == len(body) || body[i+1]|0x20 != 'e') {
+		return "", i + 1
+	}
 	at := i
 	label := ""
 	for _, l := range labels {
