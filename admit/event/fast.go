@@ -22,6 +22,7 @@ type worker struct {
 	facts  facts
 	leaves []leaf
 	items  []leaf   // of lists
+	others []any    // what is neither a scalar nor a list of them
 	extras []string // attributes without a node, objects among them
 	seen   []uint64 // by id of the object
 	scan   scanner
@@ -40,10 +41,9 @@ const (
 
 func (w *worker) reset(p *plan) {
 	w.plan, w.facts = p, facts{}
-	clear(w.leaves)
-	clear(w.items)
-	clear(w.extras)
 	w.leaves, w.items, w.extras = w.leaves[:0], w.items[:0], w.extras[:0]
+	clear(w.others)
+	w.others = w.others[:0]
 	if cap(w.seen) < len(p.objects) {
 		w.seen = make([]uint64, len(p.objects))
 	}

@@ -76,9 +76,9 @@ func (w *worker) okValue(n *node, attr string, depth int) bool {
 func (w *worker) okScalar(n *node, b byte) (leaf, bool) {
 	switch b {
 	case 't':
-		return leaf{kind: leafBool, i: 1}, w.scan.word("true") && n.okBool()
+		return boolLeaf(true), w.scan.word("true") && n.okBool()
 	case 'f':
-		return leaf{kind: leafBool}, w.scan.word("false") && n.okBool()
+		return boolLeaf(false), w.scan.word("false") && n.okBool()
 	case 'n':
 		return leaf{kind: leafNull}, w.scan.word("null") && n.okNull()
 	}
@@ -87,9 +87,9 @@ func (w *worker) okScalar(n *node, b byte) (leaf, bool) {
 	case !ok:
 		return leaf{}, false
 	case v.isInt:
-		return leaf{kind: leafInt, i: v.i}, n.okInt(v.i)
+		return intLeaf(v.i), n.okInt(v.i)
 	default:
-		return leaf{kind: leafFloat, f: v.f}, n.okFloat(v.f, v.whole)
+		return floatLeaf(v.f), n.okFloat(v.f, v.whole)
 	}
 }
 
@@ -135,6 +135,8 @@ func (w *worker) okList(n *node, attr string, depth int) bool {
 	if !n.okCount(len(w.items) - from) {
 		return false
 	}
-	w.keep(n, leaf{attr: attr, kind: leafList, from: from, to: len(w.items)})
+	l := listLeaf(from, len(w.items))
+	l.attr = attr
+	w.keep(n, l)
 	return true
 }

@@ -70,16 +70,12 @@ func okOTLPScalar(n *node, v pcommon.Value) (leaf, bool) {
 	case pcommon.ValueTypeStr:
 		return leaf{kind: leafText, text: v.Str()}, n.okText(v.Str())
 	case pcommon.ValueTypeInt:
-		return leaf{kind: leafInt, i: v.Int()}, n.okInt(v.Int())
+		return intLeaf(v.Int()), n.okInt(v.Int())
 	case pcommon.ValueTypeDouble:
 		f := v.Double()
-		return leaf{kind: leafFloat, f: f}, n.okFloat(f, isWhole(f))
+		return floatLeaf(f), n.okFloat(f, isWhole(f))
 	case pcommon.ValueTypeBool:
-		l := leaf{kind: leafBool}
-		if v.Bool() {
-			l.i = 1
-		}
-		return l, n.okBool()
+		return boolLeaf(v.Bool()), n.okBool()
 	case pcommon.ValueTypeEmpty:
 		return leaf{kind: leafNull}, n.okNull()
 	}
@@ -102,7 +98,7 @@ func (w *worker) okSlice(n *node, list pcommon.Slice) (leaf, bool) {
 		}
 		w.items = append(w.items, l)
 	}
-	return leaf{kind: leafList, from: from, to: len(w.items)}, true
+	return listLeaf(from, len(w.items)), true
 }
 
 // okFlat checks attributes named by the path. They are stored as they are, so it

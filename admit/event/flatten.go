@@ -42,7 +42,7 @@ func (w *worker) flattenObject(m map[string]any, path string, taken map[string]b
 				continue
 			}
 		}
-		w.leaves = append(w.leaves, leafOf(Prefix+at, r, v))
+		w.leaves = append(w.leaves, w.leafOf(Prefix+at, r, v))
 	}
 	return nil
 }
@@ -56,36 +56,32 @@ func roleOf(path string) role {
 	return noRole
 }
 
-func leafOf(attr string, r role, v any) leaf {
-	l := leaf{attr: attr, role: r}
+func (w *worker) leafOf(attr string, r role, v any) leaf {
+	var l leaf
 	switch v := v.(type) {
 	case nil:
 		l.kind = leafNull
 	case string:
 		l.kind, l.text = leafText, v
 	case bool:
-		l.kind = leafBool
-		if v {
-			l.i = 1
-		}
+		l = boolLeaf(v)
 	case int64:
-		l.kind, l.i = leafInt, v
+		l = intLeaf(v)
 	case float64:
-		l.kind, l.f = leafFloat, v
+		l = floatLeaf(v)
 	case json.Number:
-		n := literalOf(v)
-		l.kind, l.i, l.f = leafFloat, n.i, n.f
-		if n.isInt {
-			l.kind = leafInt
+		if n := literalOf(v); n.isInt {
+			l = intLeaf(n.i)
+		} else {
+			l = floatLeaf(n.f)
 		}
-	case map[string]any:
+	case map[string]any: // an empty one: others are flattened
 		l.kind = leafObject
-		if len(v) > 0 {
-			l.kind, l.other = leafOther, v
-		}
 	default:
-		l.kind, l.other = leafOther, v
+		l.kind, l.bits = leafOther, uint64(len(w.others))
+		w.others = append(w.others, v)
 	}
+	l.attr, l.role = attr, r
 	return l
 }
 

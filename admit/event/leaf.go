@@ -3,6 +3,7 @@ package event
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
@@ -16,45 +17,59 @@ const (
 	leafInt
 	leafFloat
 	leafBool
-	leafList   // of scalars, in worker.items
+	leafList   // of scalars
 	leafObject // an empty one
-	leafOther  // anything, in other
+	leafOther  // anything
 )
 
-// leaf is one attribute of the stored form.
+// leaf is one attribute of the stored form. It is small, as many are copied.
 type leaf struct {
-	attr     string
-	kind     leafKind
-	role     role
-	text     string
-	i        int64 // a bool as 0 or 1
-	f        float64
-	from, to int
-	other    any
+	attr string
+	text string
+	bits uint64 // an int64, a float64, a bool as 0 or 1, a span of worker.items, or a place in worker.others
+	kind leafKind
+	role role
 }
 
-func (l *leaf) putTo(attrs pcommon.Map, items []leaf) {
+func intLeaf(i int64) leaf     { return leaf{kind: leafInt, bits: uint64(i)} }
+func floatLeaf(f float64) leaf { return leaf{kind: leafFloat, bits: math.Float64bits(f)} }
+
+func boolLeaf(b bool) leaf {
+	if b {
+		return leaf{kind: leafBool, bits: 1}
+	}
+	return leaf{kind: leafBool}
+}
+
+// listLeaf is a list of the items from one place up to another. An event of at
+// most 4 GiB has fewer than overflow it.
+func listLeaf(from, to int) leaf {
+	return leaf{kind: leafList, bits: uint64(from)<<32 | uint64(to)}
+}
+
+func (w *worker) put(attrs pcommon.Map, l *leaf) {
 	switch l.kind {
 	case leafText:
 		attrs.PutStr(l.attr, l.text)
 	case leafInt:
-		attrs.PutInt(l.attr, l.i)
+		attrs.PutInt(l.attr, int64(l.bits))
 	case leafFloat:
-		attrs.PutDouble(l.attr, l.f)
+		attrs.PutDouble(l.attr, math.Float64frombits(l.bits))
 	case leafBool:
-		attrs.PutBool(l.attr, l.i != 0)
+		attrs.PutBool(l.attr, l.bits != 0)
 	case leafNull:
 		attrs.PutEmpty(l.attr)
 	case leafObject:
 		attrs.PutEmptyMap(l.attr)
 	case leafList:
+		items := w.items[l.bits>>32 : l.bits&math.MaxUint32]
 		list := attrs.PutEmptySlice(l.attr)
-		list.EnsureCapacity(l.to - l.from)
-		for i := l.from; i < l.to; i++ {
+		list.EnsureCapacity(len(items))
+		for i := range items {
 			items[i].setTo(list.AppendEmpty())
 		}
 	case leafOther:
-		putAny(attrs.PutEmpty(l.attr), l.other)
+		putAny(attrs.PutEmpty(l.attr), w.others[l.bits])
 	}
 }
 
@@ -64,11 +79,11 @@ func (l *leaf) setTo(v pcommon.Value) {
 	case leafText:
 		v.SetStr(l.text)
 	case leafInt:
-		v.SetInt(l.i)
+		v.SetInt(int64(l.bits))
 	case leafFloat:
-		v.SetDouble(l.f)
+		v.SetDouble(math.Float64frombits(l.bits))
 	case leafBool:
-		v.SetBool(l.i != 0)
+		v.SetBool(l.bits != 0)
 	}
 }
 

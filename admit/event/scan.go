@@ -1,6 +1,7 @@
 package event
 
 import (
+	"encoding/json"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -216,6 +217,18 @@ func parseLiteral(s string, isInt, zeros bool) (literal, bool) {
 	if len(s) > maxLiteral {
 		return literal{}, false
 	}
+	if isInt && len(s) < 19 {
+		var i int64
+		for _, b := range []byte(s) {
+			if b != '-' {
+				i = i*10 + int64(b-'0')
+			}
+		}
+		if s[0] == '-' {
+			i = -i
+		}
+		return literal{isInt: true, i: i}, true
+	}
 	if isInt {
 		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 			return literal{isInt: true, i: i}, true
@@ -269,6 +282,81 @@ func (c *scanner) skipGroup(end byte, depth int) bool {
 		}
 		if !c.take(',') {
 			return false
+		}
+	}
+}
+
+// view reads any value as the library takes it, see view.go. It refuses a member
+// that is given twice.
+func (c *scanner) view(depth int) (any, bool) {
+	b := c.peek()
+	if (b == '{' || b == '[') && depth > MaxDepth {
+		return nil, false
+	}
+	switch b {
+	case '"':
+		return c.text()
+	case '{':
+		return c.viewObject(depth)
+	case '[':
+		return c.viewList(depth)
+	case 't':
+		return true, c.word("true")
+	case 'f':
+		return false, c.word("false")
+	case 'n':
+		return nil, c.word("null")
+	}
+	start := c.i
+	_, ok := c.number()
+	return json.Number(c.s[start:c.i]), ok
+}
+
+func (c *scanner) viewList(depth int) (any, bool) {
+	c.i++
+	items := []any{}
+	if c.take(']') {
+		return items, true
+	}
+	for {
+		v, ok := c.view(depth + 1)
+		if !ok {
+			return nil, false
+		}
+		items = append(items, v)
+		if c.take(']') {
+			return items, true
+		}
+		if !c.take(',') {
+			return nil, false
+		}
+	}
+}
+
+func (c *scanner) viewObject(depth int) (any, bool) {
+	c.i++
+	m := map[string]any{}
+	if c.take('}') {
+		return m, true
+	}
+	for {
+		name, ok := c.name()
+		if !ok {
+			return nil, false
+		}
+		v, ok := c.view(depth + 1)
+		if !ok {
+			return nil, false
+		}
+		before := len(m)
+		if m[name] = v; len(m) == before {
+			return nil, false
+		}
+		if c.take('}') {
+			return m, true
+		}
+		if !c.take(',') {
+			return nil, false
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (w *worker) store(resource pcommon.Resource, lr plog.LogRecord, received in
 	for i := range w.leaves {
 		l := &w.leaves[i]
 		if !goes(l.role) {
-			l.putTo(attrs, w.items)
+			w.put(attrs, l)
 		}
 	}
 	if w.facts.given[roleRequestID] {
