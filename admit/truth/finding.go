@@ -39,14 +39,13 @@ type changes struct {
 
 // next returns what is to be told of a new state: problems that are new, other
 // than before, or over. A state of a look that is not complete is passed over.
-func (c *changes) next(s *Service, st *State) (out []change) {
+func (c *changes) next(s *Service, st *State, regular bool) (out []change) {
 	before := c.last
 	if before.IsZero() {
 		before = st.Checked
 	}
 	c.last = st.Checked
-	c.looks++
-	now := c.lasting(st)
+	now := c.lasting(st, regular)
 	if now == nil {
 		return nil
 	}
@@ -71,8 +70,9 @@ func (c *changes) next(s *Service, st *State) (out []change) {
 }
 
 // lasting returns the first problem of each reason, nil where files are still
-// being hashed.
-func (c *changes) lasting(st *State) map[Reason]Problem {
+// being hashed. A look that is not regular, since it follows another at once, does
+// not count for how long somebody is unreachable.
+func (c *changes) lasting(st *State, regular bool) map[Reason]Problem {
 	now := map[Reason]Problem{}
 	passing := false
 	for _, p := range st.Problems {
@@ -81,13 +81,19 @@ func (c *changes) lasting(st *State) map[Reason]Problem {
 		}
 		passing = passing || p.Reason.passing()
 	}
-	if _, ok := now[ReasonUnreachable]; ok {
-		c.bad++
-		if c.unreachable++; c.unreachable < patience {
-			delete(now, ReasonUnreachable)
-		}
-	} else {
+	_, unreachable := now[ReasonUnreachable]
+	switch {
+	case !unreachable:
 		c.unreachable = 0
+	case regular:
+		c.bad++
+		c.unreachable++
+	}
+	if regular {
+		c.looks++
+	}
+	if c.unreachable < patience {
+		delete(now, ReasonUnreachable)
 	}
 	if passing {
 		return nil

@@ -24,6 +24,7 @@ type watch struct {
 	base    baseline
 	cache   map[fileID]hashed
 	hashing bool
+	again   bool // somebody asked while files were being hashed
 	results chan map[fileID]hashed
 	waiting []chan *State
 	changes changes
@@ -70,15 +71,18 @@ func (w *watch) run(ctx context.Context) {
 				again = true
 			case reply := <-w.asked:
 				w.waiting = append(w.waiting, reply)
+				w.again = w.hashing
 				again = true
 			case r := <-w.results:
 				w.hashing = false
 				for id, h := range r {
 					w.cache[id] = h
 				}
-				// Not another round of hashing: files that change all the time
-				// would be hashed all the time.
-				w.look(ctx, false)
+				// No further round of hashing, unless somebody waits for it: files
+				// that change all the time would be hashed all the time.
+				more := w.again
+				w.again = false
+				w.look(ctx, more)
 			}
 		}
 		next.Stop()
@@ -116,7 +120,7 @@ func (w *watch) look(ctx context.Context, hash bool) {
 		}
 		w.waiting = nil
 	}
-	for _, c := range w.changes.next(&w.s, st) {
+	for _, c := range w.changes.next(&w.s, st, hash) {
 		w.tell(c)
 	}
 }
