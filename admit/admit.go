@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
 	"inquest/record"
 )
 
@@ -25,6 +27,9 @@ type admission struct {
 	rep              *Report
 	noun             string // what a record is called, such as "span"
 	refused, noted   [kinds]tally
+	last             kind // of the last refusal, for its dead letter
+	lastText         string
+	group            pmetric.Metric // refused points of one metric that share a letter
 }
 
 // kind tells reasons apart. The report gets one line for each, which tells the
@@ -44,11 +49,28 @@ const (
 	noValue
 	badLabel
 	badBuckets
+	noID
 	endsBeforeStart
 	tooManyAttributes
 	exemplarLeftOut
 	kinds // how many there are
 )
+
+// code is the kind as dead letters are counted by it.
+func (k kind) code() string { return codes[k] }
+
+// rule names the limit that a record is over, where it is a limit.
+func (k kind) rule() string { return rules[k] }
+
+var codes = [kinds]string{
+	tooEarly: "time.early", tooLate: "time.late", tooLarge: "size", tooDeep: "depth",
+	noTime: "time.missing", noName: "metric.name", noType: "metric.type", noPoints: "metric.points",
+	noTemporality: "metric.temporality", noValue: "metric.value", badLabel: "metric.label", badBuckets: "metric.buckets", noID: "id.missing",
+}
+
+var rules = [kinds]string{
+	tooEarly: "retention", tooLate: "retention", tooLarge: "record.MaxRowSize", tooDeep: "admit.MaxDepth",
+}
 
 type tally struct {
 	n    int
@@ -75,9 +97,14 @@ func nanos(t time.Time, unbounded int64) int64 {
 	}
 }
 
-// reject counts n refused records. text is called for the first of its kind only.
+// reject counts n refused records; text says why.
 func (a *admission) reject(k kind, n int, text func() string) {
-	a.refused[k].add(n, a.rep, text)
+	if a.rep == nil {
+		a.refused[k].n += n
+		return
+	}
+	a.last, a.lastText = k, text()
+	a.refused[k].add(n, a.rep, func() string { return a.lastText })
 }
 
 // warn counts n records that are kept, but not as their sender may expect.

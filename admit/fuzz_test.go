@@ -3,6 +3,7 @@ package admit
 import (
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -17,6 +18,8 @@ func FuzzAdmit(f *testing.F) {
 	f.Add(logs)
 	td := ptrace.NewTraces()
 	sp := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	sp.SetTraceID(pcommon.TraceID{1})
+	sp.SetSpanID(pcommon.SpanID{1})
 	sp.SetStartTimestamp(at(arrival))
 	nest(sp.Attributes().PutEmpty("k"), 3)
 	sp.Events().AppendEmpty().SetName("e")

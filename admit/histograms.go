@@ -14,6 +14,9 @@ import (
 func (a *admission) histograms(m pmetric.Metric, dps pmetric.HistogramDataPointSlice, sh *shared) int {
 	dps.RemoveIf(func(p pmetric.HistogramDataPoint) bool {
 		if !a.point(m, p.Timestamp(), p.Attributes(), sh) || !a.buckets(m, p) {
+			a.refusePoint(m, timestamp(p.Timestamp()), sh, func(to pmetric.Metric) {
+				p.CopyTo(to.Histogram().DataPoints().AppendEmpty())
+			})
 			return true
 		}
 		a.exemplars(m, p.Attributes(), p.Exemplars(), sh)
@@ -44,6 +47,9 @@ func (a *admission) buckets(m pmetric.Metric, p pmetric.HistogramDataPoint) bool
 func (a *admission) exponentials(m pmetric.Metric, dps pmetric.ExponentialHistogramDataPointSlice, sh *shared) int {
 	dps.RemoveIf(func(p pmetric.ExponentialHistogramDataPoint) bool {
 		if !a.point(m, p.Timestamp(), p.Attributes(), sh) || !a.exponential(m, p) {
+			a.refusePoint(m, timestamp(p.Timestamp()), sh, func(to pmetric.Metric) {
+				p.CopyTo(to.ExponentialHistogram().DataPoints().AppendEmpty())
+			})
 			return true
 		}
 		a.exemplars(m, p.Attributes(), p.Exemplars(), sh)
@@ -97,7 +103,13 @@ func (a *admission) exponential(m pmetric.Metric, p pmetric.ExponentialHistogram
 
 func (a *admission) summaries(m pmetric.Metric, dps pmetric.SummaryDataPointSlice, sh *shared) int {
 	dps.RemoveIf(func(p pmetric.SummaryDataPoint) bool {
-		return !a.point(m, p.Timestamp(), p.Attributes(), sh) || !a.quantiles(m, p)
+		if a.point(m, p.Timestamp(), p.Attributes(), sh) && a.quantiles(m, p) {
+			return false
+		}
+		a.refusePoint(m, timestamp(p.Timestamp()), sh, func(to pmetric.Metric) {
+			p.CopyTo(to.Summary().DataPoints().AppendEmpty())
+		})
+		return true
 	})
 	return dps.Len()
 }

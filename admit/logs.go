@@ -18,11 +18,22 @@ func Logs(ld plog.Logs, b Bounds, received int64, rep *Report) (kept int) {
 		res.attributes(rl.Resource().Attributes())
 		rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool {
 			sh := sharedOf(res, rl.Resource(), sl.Scope())
+			refused := refusedLogs{a: &a, sh: &sh}
+			defer refused.end()
 			if sh.unfit() {
 				a.refuseAll(&sh, sl.LogRecords().Len())
+				for _, lr := range sl.LogRecords().All() {
+					refused.add(lr)
+				}
 				return true
 			}
-			sl.LogRecords().RemoveIf(func(lr plog.LogRecord) bool { return !a.log(lr, &sh) })
+			sl.LogRecords().RemoveIf(func(lr plog.LogRecord) bool {
+				if a.log(lr, &sh) {
+					return false
+				}
+				refused.add(lr)
+				return true
+			})
 			kept += sl.LogRecords().Len()
 			return sl.LogRecords().Len() == 0
 		})

@@ -23,6 +23,9 @@ func Metrics(md pmetric.Metrics, b Bounds, received int64, rep *Report) (kept in
 			sh := sharedOf(res, rm.Resource(), sm.Scope())
 			if sh.unfit() {
 				a.refuseAll(&sh, points(sm.Metrics()))
+				for _, m := range sm.Metrics().All() {
+					a.refuseMetric(m, &sh)
+				}
 				return true
 			}
 			sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
@@ -78,13 +81,16 @@ func (a *admission) metric(m pmetric.Metric, sh *shared) int {
 		a.reject(noName, count, func() string {
 			return fmt.Sprintf("metric name %q has no letter or digit of ASCII, and Prometheus names need one: rename the metric", m.Name())
 		})
+		a.refuseMetric(m, sh)
 		return 0
 	case temporality(m) == pmetric.AggregationTemporalityUnspecified:
 		a.reject(noTemporality, count, func() string {
 			return fmt.Sprintf("metric %q has no aggregation temporality: set it to cumulative or delta", m.Name())
 		})
+		a.refuseMetric(m, sh)
 		return 0
 	}
+	defer a.endMetric(sh)
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
 		return a.numbers(m, m.Gauge().DataPoints(), sh)
@@ -114,19 +120,30 @@ func temporality(m pmetric.Metric) pmetric.AggregationTemporality {
 
 func (a *admission) numbers(m pmetric.Metric, dps pmetric.NumberDataPointSlice, sh *shared) int {
 	dps.RemoveIf(func(p pmetric.NumberDataPoint) bool {
-		if !a.point(m, p.Timestamp(), p.Attributes(), sh) {
-			return true
+		if a.point(m, p.Timestamp(), p.Attributes(), sh) && a.number(m, p) {
+			a.exemplars(m, p.Attributes(), p.Exemplars(), sh)
+			return false
 		}
-		if p.ValueType() == pmetric.NumberDataPointValueTypeEmpty && !p.Flags().NoRecordedValue() {
-			a.reject(noValue, 1, func() string {
-				return fmt.Sprintf("a point of metric %q has no value: set one, or the flag that none was recorded", m.Name())
-			})
-			return true
-		}
-		a.exemplars(m, p.Attributes(), p.Exemplars(), sh)
-		return false
+		a.refusePoint(m, timestamp(p.Timestamp()), sh, func(to pmetric.Metric) {
+			if m.Type() == pmetric.MetricTypeGauge {
+				p.CopyTo(to.Gauge().DataPoints().AppendEmpty())
+			} else {
+				p.CopyTo(to.Sum().DataPoints().AppendEmpty())
+			}
+		})
+		return true
 	})
 	return dps.Len()
+}
+
+func (a *admission) number(m pmetric.Metric, p pmetric.NumberDataPoint) bool {
+	if p.ValueType() != pmetric.NumberDataPointValueTypeEmpty || p.Flags().NoRecordedValue() {
+		return true
+	}
+	a.reject(noValue, 1, func() string {
+		return fmt.Sprintf("a point of metric %q has no value: set one, or the flag that none was recorded", m.Name())
+	})
+	return false
 }
 
 // point checks what points of all types have in common.

@@ -119,6 +119,8 @@ func TestSpans(t *testing.T) {
 		t.Helper()
 		td := ptrace.NewTraces()
 		sp := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		sp.SetTraceID(pcommon.TraceID{1})
+		sp.SetSpanID(pcommon.SpanID{1})
 		sp.SetStartTimestamp(at(arrival))
 		sp.SetEndTimestamp(at(arrival) + 5)
 		sp.SetName("op")
@@ -131,6 +133,8 @@ func TestSpans(t *testing.T) {
 		check(t, rep, want)
 	}
 	f(func(ptrace.Span) {}, true, "")
+	f(func(sp ptrace.Span) { sp.SetTraceID(pcommon.TraceID{}) }, false, "span: traceId is missing or all zero")
+	f(func(sp ptrace.Span) { sp.SetSpanID(pcommon.SpanID{}) }, false, "span: spanId is missing or all zero")
 	f(func(sp ptrace.Span) { sp.SetStartTimestamp(1) }, false, "older than")
 	f(func(sp ptrace.Span) { sp.SetStartTimestamp(0) }, true, "")
 	f(func(sp ptrace.Span) { sp.SetEndTimestamp(0) }, true, "")
@@ -180,6 +184,8 @@ func TestNothingElseIsLost(t *testing.T) {
 					id++
 					lr, sp := sl.LogRecords().AppendEmpty(), ss.Spans().AppendEmpty()
 					lr.SetTimestamp(at(arrival))
+					sp.SetTraceID(pcommon.TraceID{1})
+					sp.SetSpanID(pcommon.SpanID{1})
 					sp.SetStartTimestamp(at(arrival))
 					lr.Body().SetStr(fmt.Sprint(id))
 					sp.SetName(fmt.Sprint(id))

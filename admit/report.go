@@ -20,6 +20,9 @@ type Report struct {
 	reasons  map[string]int // records by reason
 	warnings map[string]int // records by warning
 	body     []byte
+	source   string
+	letters  []Letter
+	size     int // of the letters' payloads
 }
 
 type reportKey struct{}
@@ -60,6 +63,65 @@ func (r *Report) Body() []byte {
 		return nil
 	}
 	return r.body
+}
+
+// SetSource notes the way that the request took, such as "otlp/grpc".
+func (r *Report) SetSource(source string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.source = source
+}
+
+// Source is the way that the request took, or "".
+func (r *Report) Source() string {
+	if r == nil {
+		return ""
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.source
+}
+
+// Put keeps a refused record. It is counted by Reject, not here.
+func (r *Report) Put(l Letter) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.letters = append(r.letters, l)
+	r.size += len(l.Payload)
+}
+
+// TakeLetters returns the letters and forgets them: whoever takes them keeps them.
+func (r *Report) TakeLetters() []Letter {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	letters := r.letters
+	r.letters, r.size = nil, 0
+	return letters
+}
+
+func (r *Report) lettersSize() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.size
+}
+
+// Letters are the records that were put so far.
+func (r *Report) Letters() []Letter {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.letters
 }
 
 // maxReasons bounds the distinct reasons kept of one request.

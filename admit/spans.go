@@ -3,6 +3,7 @@ package admit
 import (
 	"fmt"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"inquest/record"
@@ -19,11 +20,22 @@ func Spans(td ptrace.Traces, b Bounds, received int64, rep *Report) (kept int) {
 		res.attributes(rs.Resource().Attributes())
 		rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
 			sh := sharedOf(res, rs.Resource(), ss.Scope())
+			refused := refusedSpans{a: &a, sh: &sh}
+			defer refused.end()
 			if sh.unfit() {
 				a.refuseAll(&sh, ss.Spans().Len())
+				for _, sp := range ss.Spans().All() {
+					refused.add(sp)
+				}
 				return true
 			}
-			ss.Spans().RemoveIf(func(sp ptrace.Span) bool { return !a.span(sp, &sh) })
+			ss.Spans().RemoveIf(func(sp ptrace.Span) bool {
+				if a.span(sp, &sh) {
+					return false
+				}
+				refused.add(sp)
+				return true
+			})
 			kept += ss.Spans().Len()
 			return ss.Spans().Len() == 0
 		})
@@ -34,6 +46,10 @@ func Spans(td ptrace.Traces, b Bounds, received int64, rep *Report) (kept int) {
 }
 
 func (a *admission) span(sp ptrace.Span, sh *shared) bool {
+	if sp.TraceID() == (pcommon.TraceID{}) || sp.SpanID() == (pcommon.SpanID{}) {
+		a.noID(sp)
+		return false
+	}
 	if !a.inTime(record.SpanTime(sp, a.received)) {
 		return false
 	}
@@ -50,6 +66,16 @@ func (a *admission) span(sp ptrace.Span, sh *shared) bool {
 		})
 	}
 	return true
+}
+
+// noID rejects a span without the ids that OTLP demands: nothing could be joined
+// to it.
+func (a *admission) noID(sp ptrace.Span) {
+	what := "traceId"
+	if sp.TraceID() != (pcommon.TraceID{}) {
+		what = "spanId"
+	}
+	a.reject(noID, 1, func() string { return "span: " + what + " is missing or all zero" })
 }
 
 func spanExtent(sp ptrace.Span) extent {

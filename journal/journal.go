@@ -18,6 +18,9 @@ const (
 	KindTraces  Kind = 2 // OTLP ExportTraceServiceRequest, protobuf
 	KindMetrics Kind = 3 // OTLP ExportMetricsServiceRequest, protobuf
 	KindRows    Kind = 4 // rows that inquest itself writes, such as verdicts, JSON
+	// KindParts is several payloads that are applied together: for each its
+	// kind (1 byte), its length (unsigned varint) and its bytes.
+	KindParts Kind = 5
 )
 
 // Entry is one acknowledged batch.

@@ -52,6 +52,28 @@ const (
 	TypeVerdict  Type = "verdict"
 	// TypeDeadLetter is what could not be stored as it came, with the reason.
 	TypeDeadLetter Type = "deadletter"
+	// TypeDeadLetterPart is a further part of a large dead letter.
+	TypeDeadLetterPart Type = "deadletter_part"
+	// TypeDeadLetterDone says that a dead letter is no longer open.
+	TypeDeadLetterDone Type = "deadletter_done"
+)
+
+// Fields of dead letters.
+const (
+	// FieldLetterID is "<journal entry>-<number within it>", once stored.
+	FieldLetterID       = "deadletter.id"
+	FieldLetterNo       = "deadletter.no"       // number within the journal entry
+	FieldLetterReason   = "deadletter.reason"   // short stable code, such as "schema.required"
+	FieldLetterRule     = "deadletter.rule"     // JSON pointer into the schema, or a limit's name
+	FieldLetterSource   = "deadletter.source"   // the way it came, such as "otlp/grpc"
+	FieldLetterKind     = "deadletter.kind"     // event, log, span or point
+	FieldLetterRecords  = "deadletter.records"  // how many records it holds, decimal
+	FieldLetterTime     = "deadletter.time"     // the record's own time, RFC 3339
+	FieldLetterEncoding = "deadletter.encoding" // how the payload is written
+	FieldLetterPayload  = "deadletter.payload"  // the whole record as it came, or a part of it
+	FieldLetterParts    = "deadletter.parts"    // number of parts where there is more than one
+	FieldLetterPart     = "deadletter.part"     // number of a further part, from 1
+	FieldLetterOutcome  = "deadletter.outcome"  // of one that is done: redriven or discarded
 )
 
 // Names of fields that inquest gives. All other names are the sender's
@@ -102,10 +124,12 @@ const (
 	FieldDuration      = "duration_ns"    // end − start in ns, decimal; negative when the span ends before it starts
 	FieldEvents        = "events"         // JSON array: [{"time_ns":…,"name":…,"attributes":{…}}]
 	FieldLinks         = "links"          // JSON array: [{"trace_id":…,"span_id":…,"attributes":{…}}]
-	FieldScopeName     = "scope.name"
-	FieldScopeVersion  = "scope.version"
-	FieldValue         = "value"  // an exemplar's value
-	FieldLabels        = "labels" // an exemplar's series labels, JSON object of strings
+	// FieldRequestID is the request id, under whatever name it was sent.
+	FieldRequestID    = "request.id"
+	FieldScopeName    = "scope.name"
+	FieldScopeVersion = "scope.version"
+	FieldValue        = "value"  // an exemplar's value
+	FieldLabels       = "labels" // an exemplar's series labels, JSON object of strings
 
 	// What the sender's SDK left out, as it says itself; absent when nothing.
 	FieldDroppedAttributes = "dropped_attributes_count"

@@ -186,8 +186,8 @@ func (a *applier) read(ctx context.Context, seq uint64) (*batch, error) {
 		a.log.Error("journal entries are damaged and cannot be applied", "first", seq, "last", e.Seq-1)
 		a.r.queue.drop(e.Seq)
 	}
-	b := &batch{seq: e.Seq, received: e.Received, kind: e.Kind, size: int64(len(e.Payload))}
-	if err := b.decode(e.Payload); err != nil {
+	b := &batch{seq: e.Seq, received: e.Received, size: int64(len(e.Payload))}
+	if err := b.decode(e.Kind, e.Payload); err != nil {
 		if a.retry(ctx, e.Seq, func(bool) error { return a.setAside(e, err) }) {
 			a.done.raise(e.Seq)
 		}
@@ -208,11 +208,11 @@ func (a *applier) applyUntilDone(ctx context.Context, b *batch) bool {
 			}
 			refused = err
 		}
-		payload, err := b.encode()
+		kind, payload, err := b.encode(nil)
 		if err != nil {
 			return err
 		}
-		return a.setAside(journal.Entry{Seq: b.seq, Received: b.received, Kind: b.kind, Payload: payload}, refused)
+		return a.setAside(journal.Entry{Seq: b.seq, Received: b.received, Kind: kind, Payload: payload}, refused)
 	})
 }
 
@@ -244,24 +244,26 @@ func (a *applier) retry(ctx context.Context, seq uint64, do func(again bool) err
 
 func (a *applier) applyBatch(ctx context.Context, b *batch, again bool) error {
 	var rows []record.Row
-	switch b.kind {
-	case journal.KindLogs:
-		rows = a.conv.Logs(b.logs, b.seq, b.received)
-	case journal.KindTraces:
-		rows = a.conv.Spans(b.traces, b.seq, b.received)
-	case journal.KindRows:
-		rows = withSeq(b.rows, b.seq)
-	case journal.KindMetrics:
-		rejected, err := a.samples.AppendMetrics(ctx, b.metrics)
+	switch {
+	case b.logs != nil:
+		rows = a.conv.Logs(*b.logs, b.seq, b.received)
+	case b.traces != nil:
+		rows = a.conv.Spans(*b.traces, b.seq, b.received)
+	case b.metrics != nil:
+		rejected, err := a.samples.AppendMetrics(ctx, *b.metrics)
 		if err != nil {
 			return err
 		}
-		rows = a.conv.Exemplars(b.metrics, b.seq, b.received)
-		for _, rej := range rejected {
+		rows = a.conv.Exemplars(*b.metrics, b.seq, b.received)
+		letters := make([]record.Row, len(rejected))
+		for i, rej := range rejected {
 			a.r.counts.deadPoints.Add(uint64(rej.Points))
-			rows = append(rows, deadLetter(b, rej))
+			// Numbers that no letter of the request itself has.
+			letters[i] = refusedPoints(b, rej, maxLetters+i)
 		}
+		rows = append(rows, withSeq(letters, b.seq)...)
 	}
+	rows = append(rows, withSeq(b.rows, b.seq)...)
 	return a.appendRows(ctx, store.Batch{Seq: b.seq, Rows: a.unexpired(rows)}, again)
 }
 

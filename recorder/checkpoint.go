@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strconv"
 
 	"inquest/journal"
 	"inquest/journal/vfs"
-	"inquest/record"
-	"inquest/store"
 )
 
 // checkpointFile says up to which journal entry the stores are durable.
@@ -80,18 +77,4 @@ func (a *applier) setAside(e journal.Entry, cause error) error {
 	a.r.counts.setAside.Add(1)
 	a.log.Error("an entry cannot be applied and was set aside", "seq", e.Seq, "file", path, "error", cause)
 	return nil
-}
-
-// deadLetter is the record of points that the store of samples refused after
-// they had been acknowledged.
-func deadLetter(b *batch, rej store.Rejection) record.Row {
-	return record.Row{
-		Time:   b.received,
-		Stream: []record.Field{{Name: record.FieldType, Value: string(record.TypeDeadLetter)}},
-		Fields: []record.Field{
-			{Name: record.FieldSeq, Value: strconv.FormatUint(b.seq, 10)},
-			{Name: record.FieldBody, Value: rej.Reason},
-			{Name: "points", Value: strconv.Itoa(rej.Points)},
-		},
-	}
 }

@@ -47,7 +47,10 @@ type Options struct {
 	// stores, in bytes of their encoded form; 32 MiB when zero. Beyond it the
 	// applier reads from the journal.
 	QueueBytes int64
-	Logger     *slog.Logger
+	// OnLetters is told of dead letters as they come, before they are durable.
+	// It must return at once. It may be nil.
+	OnLetters func([]admit.Letter)
+	Logger    *slog.Logger
 }
 
 func (o *Options) setDefaults() {
@@ -107,13 +110,15 @@ func New(opts Options) (*Recorder, error) {
 // [journal.ErrTooLarge].
 func (r *Recorder) Logs(ctx context.Context, ld plog.Logs) error {
 	received := time.Now().UnixNano()
+	rep := reportOf(ctx)
 	total := ld.LogRecordCount()
-	kept := admit.Logs(ld, r.bounds(r.opts.Records), received, admit.ReportFrom(ctx))
+	kept := admit.Logs(ld, r.bounds(r.opts.Records), received, rep)
 	r.counts.rejectedLogs.Add(uint64(total - kept))
-	if kept == 0 {
-		return nil
+	b := &batch{received: received, rows: r.lettersOf(rep, received)}
+	if kept > 0 {
+		b.logs = &ld
 	}
-	if err := r.record(ctx, &batch{kind: journal.KindLogs, received: received, logs: ld}); err != nil {
+	if err := r.record(ctx, rep, b); err != nil {
 		return err
 	}
 	r.counts.acceptedLogs.Add(uint64(kept))
@@ -123,13 +128,15 @@ func (r *Recorder) Logs(ctx context.Context, ld plog.Logs) error {
 // Traces records a batch of spans, as [Recorder.Logs] does.
 func (r *Recorder) Traces(ctx context.Context, td ptrace.Traces) error {
 	received := time.Now().UnixNano()
+	rep := reportOf(ctx)
 	total := td.SpanCount()
-	kept := admit.Spans(td, r.bounds(r.opts.Records), received, admit.ReportFrom(ctx))
+	kept := admit.Spans(td, r.bounds(r.opts.Records), received, rep)
 	r.counts.rejectedSpans.Add(uint64(total - kept))
-	if kept == 0 {
-		return nil
+	b := &batch{received: received, rows: r.lettersOf(rep, received)}
+	if kept > 0 {
+		b.traces = &td
 	}
-	if err := r.record(ctx, &batch{kind: journal.KindTraces, received: received, traces: td}); err != nil {
+	if err := r.record(ctx, rep, b); err != nil {
 		return err
 	}
 	r.counts.acceptedSpans.Add(uint64(kept))
@@ -140,6 +147,7 @@ func (r *Recorder) Traces(ctx context.Context, td ptrace.Traces) error {
 // [Recorder.Logs] does.
 func (r *Recorder) Metrics(ctx context.Context, md pmetric.Metrics) error {
 	received := time.Now().UnixNano()
+	rep := reportOf(ctx)
 	total := md.DataPointCount()
 	// Exemplars become records, so both stores' bounds count.
 	bounds, also := r.bounds(r.opts.Samples), r.bounds(r.opts.Records)
@@ -149,12 +157,13 @@ func (r *Recorder) Metrics(ctx context.Context, md pmetric.Metrics) error {
 	if also.Latest.Before(bounds.Latest) {
 		bounds.Latest = also.Latest
 	}
-	kept := admit.Metrics(md, bounds, received, admit.ReportFrom(ctx))
+	kept := admit.Metrics(md, bounds, received, rep)
 	r.counts.rejectedPoints.Add(uint64(total - kept))
-	if kept == 0 {
-		return nil
+	b := &batch{received: received, rows: r.lettersOf(rep, received)}
+	if kept > 0 {
+		b.metrics = &md
 	}
-	if err := r.record(ctx, &batch{kind: journal.KindMetrics, received: received, metrics: md}); err != nil {
+	if err := r.record(ctx, rep, b); err != nil {
 		return err
 	}
 	r.counts.acceptedPoints.Add(uint64(kept))
@@ -169,20 +178,29 @@ func (r *Recorder) bounds(s interface {
 	return admit.Bounds{Earliest: earliest, Latest: latest}
 }
 
-// record appends b in the encoding that it came in, if there is one that says
-// just what b holds.
-func (r *Recorder) record(ctx context.Context, b *batch) error {
-	payload := admit.ReportFrom(ctx).Body()
-	if payload == nil {
-		var err error
-		if payload, err = b.encode(); err != nil {
-			return err
-		}
+// reportOf returns the report that ctx carries, or a new one: what is refused
+// becomes dead letters, whoever sent it.
+func reportOf(ctx context.Context) *admit.Report {
+	if rep := admit.ReportFrom(ctx); rep != nil {
+		return rep
 	}
-	return r.append(ctx, b, payload)
+	return &admit.Report{}
 }
 
-func (r *Recorder) append(ctx context.Context, b *batch, payload []byte) error {
+// record appends b in the encoding that it came in, if there is one that says
+// just what b holds.
+func (r *Recorder) record(ctx context.Context, rep *admit.Report, b *batch) error {
+	if b.empty() {
+		return nil
+	}
+	kind, payload, err := b.encode(rep.Body())
+	if err != nil {
+		return err
+	}
+	return r.append(ctx, b, kind, payload)
+}
+
+func (r *Recorder) append(ctx context.Context, b *batch, kind journal.Kind, payload []byte) error {
 	if r.closed.Load() {
 		return fmt.Errorf("cannot record: %w", journal.ErrClosed)
 	}
@@ -192,7 +210,7 @@ func (r *Recorder) append(ctx context.Context, b *batch, payload []byte) error {
 	}
 	r.queue.begin()
 	defer r.queue.end()
-	seq, err := r.opts.Journal.Append(ctx, b.kind, b.received, payload)
+	seq, err := r.opts.Journal.Append(ctx, kind, b.received, payload)
 	if err != nil {
 		r.counts.refusedBatches.Add(1)
 		// When ctx ended first the entry may be durable all the same.

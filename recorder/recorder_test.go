@@ -255,8 +255,8 @@ func TestAsReceived(t *testing.T) {
 		if bytes.Equal(e.Payload, body) != wantBody {
 			t.Errorf("the journal holds the request's own bytes: %v, want %v", !wantBody, wantBody)
 		}
-		again := batch{kind: e.Kind}
-		if err := again.decode(e.Payload); err != nil {
+		var again batch
+		if err := again.decode(e.Kind, e.Payload); err != nil {
 			t.Fatal(err)
 		}
 		caughtUp(t, r)

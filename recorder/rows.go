@@ -38,7 +38,7 @@ func (r *Recorder) Rows(ctx context.Context, rows []record.Row) error {
 	if err != nil {
 		return err
 	}
-	return r.append(ctx, &batch{kind: journal.KindRows, received: time.Now().UnixNano(), rows: own}, payload)
+	return r.append(ctx, &batch{received: time.Now().UnixNano(), rows: own}, journal.KindRows, payload)
 }
 
 func decodeRows(payload []byte) ([]record.Row, error) {
@@ -49,10 +49,18 @@ func decodeRows(payload []byte) ([]record.Row, error) {
 	return rows, nil
 }
 
+// withSeq adds the number of the journal entry, from which dead letters get
+// their id.
 func withSeq(rows []record.Row, seq uint64) []record.Row {
 	out := make([]record.Row, len(rows))
+	number := strconv.FormatUint(seq, 10)
 	for i, row := range rows {
-		row.Fields = append(slices.Clone(row.Fields), record.Field{Name: record.FieldSeq, Value: strconv.FormatUint(seq, 10)})
+		row.Fields = append(slices.Clone(row.Fields), record.Field{Name: record.FieldSeq, Value: number})
+		for j, f := range row.Fields {
+			if f.Name == record.FieldLetterNo {
+				row.Fields[j] = record.Field{Name: record.FieldLetterID, Value: number + "-" + f.Value}
+			}
+		}
 		out[i] = row
 	}
 	return out

@@ -13,6 +13,7 @@ type counters struct {
 
 	refusedBatches atomic.Uint64
 	deadPoints     atomic.Uint64
+	deadLetters    atomic.Uint64
 	expired        atomic.Uint64
 	lostEntries    atomic.Uint64
 	setAside       atomic.Uint64
@@ -35,6 +36,8 @@ type Stats struct {
 	// DeadPoints counts acknowledged points that the store of samples could not
 	// take; a dead letter says why.
 	DeadPoints uint64 `json:"dead_points"`
+	// DeadLetters counts what was refused and is kept whole.
+	DeadLetters uint64 `json:"dead_letters"`
 	// Expired counts records past the retention before they reached a store.
 	Expired uint64 `json:"expired"`
 	// LostEntries counts entries damaged in the journal by the disk.
@@ -62,6 +65,7 @@ func (r *Recorder) Stats() Stats {
 		Rejected:       Counts{c.rejectedLogs.Load(), c.rejectedSpans.Load(), c.rejectedPoints.Load()},
 		RefusedBatches: c.refusedBatches.Load(),
 		DeadPoints:     c.deadPoints.Load(),
+		DeadLetters:    c.deadLetters.Load(),
 		Expired:        c.expired.Load(),
 		LostEntries:    c.lostEntries.Load(),
 		SetAside:       c.setAside.Load(),

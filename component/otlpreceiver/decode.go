@@ -41,7 +41,6 @@ func (s *signal[T]) decode(body []byte, enc encoding, report *admit.Report) (dat
 	if err != nil {
 		return data, err
 	}
-	s.prune(data, report)
 	return data, nil
 }
 
@@ -55,7 +54,7 @@ func (s *signal[T]) decodeProto(body []byte, report *admit.Report) (T, error) {
 		report.SetBody(body)
 		return data, nil
 	}
-	f := &protoFilter{report: report, strict: func(b []byte) error {
+	f := &protoFilter{report: report, kind: s.kind, strict: func(b []byte) error {
 		_, err := s.proto(b)
 		return err
 	}}
@@ -88,7 +87,7 @@ func (s *signal[T]) decodeJSON(body []byte, report *admit.Report) (T, error) {
 			return data, nil
 		}
 	}
-	f := &jsonFilter{report: report, strict: func(b []byte) error {
+	f := &jsonFilter{report: report, kind: s.kind, strict: func(b []byte) error {
 		_, err := strict(b)
 		return err
 	}}
@@ -128,6 +127,9 @@ func (s *signal[T]) jsonReadableAgain(body []byte) (T, error) {
 	_, err = s.proto(again)
 	return data, err
 }
+
+// codeDecode is the reason of dead letters that hold what does not decode.
+const codeDecode = "decode"
 
 // refusal is why a whole request is not taken, and what to answer.
 type refusal struct {

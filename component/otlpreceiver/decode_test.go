@@ -79,12 +79,8 @@ func TestDecodeProtoSpansAndPoints(t *testing.T) {
 	f(outcome(tracesSignal, protoOf(tracesSignal, sampleTraces()), protobuf), "6 kept 0 refused")
 	f(spans(goodSpan, msg(2, msg(1, traceID[:3]), msg(2, spanID[:]))),
 		"1 kept 1 refused 1 rejected: span: traceId: a trace id must have 16 bytes")
-	f(spans(goodSpan, msg(2, msg(1, traceID[:]), msg(2, make([]byte, 8)))),
-		"1 kept 1 refused 1 rejected: span: spanId is missing or all zero")
-	f(spans(goodSpan, msg(2, msg(1, make([]byte, 16)), msg(2, spanID[:]))),
-		"1 kept 1 refused 1 rejected: span: traceId is missing or all zero")
 	f(spans(msg(2), goodSpan, msg(2, msg(1, traceID[:2]))),
-		"1 kept 2 refused 1 rejected: span: traceId is missing or all zero; 1 rejected: span: traceId: a trace id must have 16 bytes")
+		"2 kept 1 refused 1 rejected: span: traceId: a trace id must have 16 bytes")
 	f(spans(msg(2, msg(1, traceID[:]), msg(2, spanID[:]), msg(13, msg(1, traceID[:1]))), goodSpan),
 		"1 kept 1 refused 1 rejected: span: links: a trace id must have 16 bytes")
 
@@ -149,8 +145,7 @@ func TestDecodeJSON(t *testing.T) {
 		"1 kept 1 refused 1 rejected: span: spanId: must be a string of 16 hexadecimal digits, this looks like base64")
 	f(spans(`{"trace_id":"0102030405060708090a0b0c0d0e0fzz","span_id":"0102030405060708"}`, jsonGoodSpan),
 		"1 kept 1 refused 1 rejected: span: trace_id: must be a string of 32 hexadecimal digits")
-	f(spans(`{"traceId":"00000000000000000000000000000000","spanId":"0102030405060708"}`, jsonGoodSpan, `{}`),
-		"1 kept 2 refused 2 rejected: span: traceId is missing or all zero")
+	f(spans(`{"traceId":"00000000000000000000000000000000","spanId":"0102030405060708"}`, jsonGoodSpan, `{}`), "3 kept 0 refused")
 	f(spans(strings.Replace(jsonGoodSpan, `"name"`, `"parentSpanId":null,"name"`, 1)), "1 kept 0 refused")
 	f(spans(strings.Replace(jsonGoodSpan, `"name"`, `"links":[{"traceId":"1"}],"name"`, 1)),
 		"0 kept 1 refused 1 rejected: span: links: an id is not hexadecimal digits of the right number")

@@ -40,6 +40,7 @@ func (e *signalEndpoint[T]) path(c *HTTPConfig) string { return string(e.signal.
 
 func (e *signalEndpoint[T]) export(parent context.Context, body []byte, enc encoding) (response, error) {
 	ctx, report := admit.WithReport(e.begin(e.obs, parent))
+	report.SetSource(source(parent))
 	data, err := e.decode(body, enc, report)
 	if err != nil {
 		e.end(e.obs, ctx, enc.String(), 0, err) // how many records it holds cannot be told
@@ -47,7 +48,7 @@ func (e *signalEndpoint[T]) export(parent context.Context, body []byte, enc enco
 	}
 	undecoded := report.Rejected()
 	n := e.count(data)
-	if n > 0 {
+	if n > 0 || len(report.Letters()) > 0 {
 		err = e.consume(ctx, data)
 	}
 	if err != nil {
@@ -63,6 +64,14 @@ func (e *signalEndpoint[T]) export(parent context.Context, body []byte, enc enco
 		e.end(e.obs, e.begin(e.obs, parent), enc.String(), rejected, refused)
 	}
 	return e.respond(rejected, message), nil
+}
+
+// source says which way a request came.
+func source(ctx context.Context) string {
+	if grpc.ServerTransportStreamFromContext(ctx) != nil {
+		return "otlp/grpc"
+	}
+	return "otlp/http"
 }
 
 // consume hands data on. A panic there is a defect that one batch meets; the

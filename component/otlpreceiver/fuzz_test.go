@@ -31,10 +31,8 @@ func checkDecode[T any](t *testing.T, s *signal[T], body []byte, enc encoding) {
 		if err != nil {
 			t.Fatalf("refused what the strict decoder takes: %v", err)
 		}
-		before := s.count(want)
-		s.prune(want, nil)
-		if lost := before - s.count(want); lost != report.Rejected() {
-			t.Fatalf("%d records refused, want %d: %s", report.Rejected(), lost, report.Message())
+		if report.Rejected() != 0 {
+			t.Fatalf("%d records refused: %s", report.Rejected(), report.Message())
 		}
 		if a, b := protoOf(s, got), protoOf(s, want); !bytes.Equal(a, b) {
 			t.Fatalf("decoded to\n%x, want\n%x", a, b)

@@ -14,6 +14,7 @@ type jsonFilter struct {
 	// strict decodes a whole request.
 	strict func([]byte) error
 	report *admit.Report
+	kind   admit.LetterKind
 	buf    []byte // of check
 }
 
@@ -81,7 +82,7 @@ func (f *jsonFilter) children(child *field, path []*field, val []byte) ([]byte, 
 			records += n
 		}
 	}) {
-		f.report.Reject(1, child.camel+" is not a list")
+		f.reject(1, val, child.camel+" is not a list")
 	}
 	return append(list, closing(list, "[]")...), records
 }
@@ -91,7 +92,7 @@ func (f *jsonFilter) children(child *field, path []*field, val []byte) ([]byte, 
 func (f *jsonFilter) child(m *message, path []*field, raw []byte) (good []byte, records int, ok bool) {
 	if m.role == unit {
 		if raw[0] != '{' && !isNull(raw) {
-			f.report.Reject(1, m.name+" is not an object")
+			f.reject(1, raw, m.name+" is not an object")
 			return nil, 0, false
 		}
 		err := f.check(path, raw)
@@ -101,12 +102,12 @@ func (f *jsonFilter) child(m *message, path []*field, raw []byte) (good []byte, 
 		if tidied := tidy(raw); f.check(path, tidied) == nil {
 			return tidied, 1, true
 		}
-		f.report.Reject(1, f.reason(m, path, raw, err))
+		f.reject(1, raw, f.reason(m, path, raw, err))
 		return nil, 0, false
 	}
 	c, isObject := f.split(m, path, raw)
 	if !isObject {
-		f.report.Reject(1, m.name+" is not an object")
+		f.reject(1, raw, m.name+" is not an object")
 		return nil, 0, false
 	}
 	if len(c.rest) == 0 {
@@ -120,8 +121,17 @@ func (f *jsonFilter) child(m *message, path []*field, raw []byte) (good []byte, 
 	if tidied := tidy(rest); f.check(path, tidied) == nil {
 		return tidy(c.children), c.records, true
 	}
-	f.report.Reject(max(c.records, 1), f.reason(m, path, rest, err))
+	f.reject(max(c.records, 1), raw, f.reason(m, path, rest, err))
 	return nil, 0, false
+}
+
+// reject refuses n records that raw holds.
+func (f *jsonFilter) reject(n int, raw []byte, reason string) {
+	f.report.Reject(n, reason)
+	f.report.Put(admit.Letter{
+		Reason: codeDecode, Detail: reason, Kind: f.kind, Records: n,
+		Payload: strings.ToValidUTF8(string(raw), "\uFFFD"), Encoding: admit.EncodingText,
+	})
 }
 
 // check decodes an object that lies at path within a request.

@@ -1,6 +1,7 @@
 package otlpreceiver
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 
@@ -16,6 +17,7 @@ type protoFilter struct {
 	// strict decodes a whole request.
 	strict func([]byte) error
 	report *admit.Report
+	kind   admit.LetterKind
 	base   []byte // the request, to tell offsets
 	buf    []byte // of wrap
 }
@@ -68,7 +70,7 @@ func (f *protoFilter) split(m *message, path []protowire.Number, buf []byte) con
 		case !child.holds():
 			c.rest = append(c.rest, piece...)
 		case typ != protowire.BytesType:
-			f.report.Reject(1, fmt.Sprintf("%s: wire type is %d, want %d", child.msg.name, typ, protowire.BytesType))
+			f.reject(1, piece, fmt.Sprintf("%s: wire type is %d, want %d", child.msg.name, typ, protowire.BytesType))
 		default:
 			val, _ := protowire.ConsumeBytes(piece[n:])
 			good, records, ok := f.child(child, append(path, num), val)
@@ -87,7 +89,7 @@ func (f *protoFilter) split(m *message, path []protowire.Number, buf []byte) con
 func (f *protoFilter) child(child *field, path []protowire.Number, val []byte) (good []byte, records int, ok bool) {
 	if child.msg.role == unit {
 		if err := f.check(path, val); err != nil {
-			f.report.Reject(1, f.reason(child.msg, path, val, err))
+			f.reject(1, val, f.reason(child.msg, path, val, err))
 			return nil, 0, false
 		}
 		return val, 1, true
@@ -95,15 +97,24 @@ func (f *protoFilter) child(child *field, path []protowire.Number, val []byte) (
 	c := f.split(child.msg, path, val)
 	if c.brokenAt >= 0 {
 		// How many records follow cannot be told; it is one at least.
-		f.report.Reject(1, fmt.Sprintf("%s cannot be read on from byte %d of the request", child.msg.name, c.brokenAt))
+		f.reject(1, val, fmt.Sprintf("%s cannot be read on from byte %d of the request", child.msg.name, c.brokenAt))
 	}
 	if len(c.rest) > 0 {
 		if err := f.check(path, c.rest); err != nil {
-			f.report.Reject(max(c.records, 1), f.reason(child.msg, path, c.rest, err))
+			f.reject(max(c.records, 1), val, f.reason(child.msg, path, c.rest, err))
 			return nil, 0, false
 		}
 	}
 	return append(c.rest, c.children...), c.records, true
+}
+
+// reject refuses n records that raw holds.
+func (f *protoFilter) reject(n int, raw []byte, reason string) {
+	f.report.Reject(n, reason)
+	f.report.Put(admit.Letter{
+		Reason: codeDecode, Detail: reason, Kind: f.kind, Records: n,
+		Payload: base64.StdEncoding.EncodeToString(raw), Encoding: admit.EncodingBase64,
+	})
 }
 
 // check decodes a message that lies at path within a request.

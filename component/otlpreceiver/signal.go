@@ -3,7 +3,6 @@ package otlpreceiver
 import (
 	"context"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -18,6 +17,7 @@ import (
 // signal is what differs between logs, traces and metrics.
 type signal[T any] struct {
 	service string // its gRPC service
+	kind    admit.LetterKind
 	path    func(*HTTPConfig) URLPath
 	schema  *message
 
@@ -25,8 +25,6 @@ type signal[T any] struct {
 	json    func(body []byte) (T, error)
 	marshal func(T) ([]byte, error) // to protobuf
 	count   func(T) int             // records or data points
-	// prune takes out what decodes but is not valid.
-	prune   func(T, *admit.Report)
 	respond func(rejected int, message string) response
 
 	begin func(*receiverhelper.ObsReport, context.Context) context.Context
@@ -41,6 +39,7 @@ type response interface {
 
 var logsSignal = &signal[plog.Logs]{
 	service: "opentelemetry.proto.collector.logs.v1.LogsService",
+	kind:    admit.LetterLog,
 	path:    func(c *HTTPConfig) URLPath { return c.LogsURLPath },
 	schema:  logsSchema,
 	proto: func(body []byte) (plog.Logs, error) {
@@ -55,7 +54,6 @@ var logsSignal = &signal[plog.Logs]{
 	},
 	marshal: func(ld plog.Logs) ([]byte, error) { return plogotlp.NewExportRequestFromLogs(ld).MarshalProto() },
 	count:   plog.Logs.LogRecordCount,
-	prune:   func(plog.Logs, *admit.Report) {},
 	respond: func(rejected int, message string) response {
 		r := plogotlp.NewExportResponse()
 		r.PartialSuccess().SetRejectedLogRecords(int64(rejected))
@@ -68,6 +66,7 @@ var logsSignal = &signal[plog.Logs]{
 
 var tracesSignal = &signal[ptrace.Traces]{
 	service: "opentelemetry.proto.collector.trace.v1.TraceService",
+	kind:    admit.LetterSpan,
 	path:    func(c *HTTPConfig) URLPath { return c.TracesURLPath },
 	schema:  tracesSchema,
 	proto: func(body []byte) (ptrace.Traces, error) {
@@ -84,7 +83,6 @@ var tracesSignal = &signal[ptrace.Traces]{
 		return ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
 	},
 	count: ptrace.Traces.SpanCount,
-	prune: pruneSpans,
 	respond: func(rejected int, message string) response {
 		r := ptraceotlp.NewExportResponse()
 		r.PartialSuccess().SetRejectedSpans(int64(rejected))
@@ -97,6 +95,7 @@ var tracesSignal = &signal[ptrace.Traces]{
 
 var metricsSignal = &signal[pmetric.Metrics]{
 	service: "opentelemetry.proto.collector.metrics.v1.MetricsService",
+	kind:    admit.LetterPoint,
 	path:    func(c *HTTPConfig) URLPath { return c.MetricsURLPath },
 	schema:  metricsSchema,
 	proto: func(body []byte) (pmetric.Metrics, error) {
@@ -113,7 +112,6 @@ var metricsSignal = &signal[pmetric.Metrics]{
 		return pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
 	},
 	count: pmetric.Metrics.DataPointCount,
-	prune: func(pmetric.Metrics, *admit.Report) {},
 	respond: func(rejected int, message string) response {
 		r := pmetricotlp.NewExportResponse()
 		r.PartialSuccess().SetRejectedDataPoints(int64(rejected))
@@ -122,24 +120,4 @@ var metricsSignal = &signal[pmetric.Metrics]{
 	},
 	begin: (*receiverhelper.ObsReport).StartMetricsOp,
 	end:   (*receiverhelper.ObsReport).EndMetricsOp,
-}
-
-// pruneSpans takes out spans without the ids that OTLP demands. Nothing could
-// be joined to them.
-func pruneSpans(td ptrace.Traces, report *admit.Report) {
-	for _, rs := range td.ResourceSpans().All() {
-		for _, ss := range rs.ScopeSpans().All() {
-			ss.Spans().RemoveIf(func(s ptrace.Span) bool {
-				switch {
-				case s.TraceID() == pcommon.TraceID{}:
-					report.Reject(1, "span: traceId is missing or all zero")
-				case s.SpanID() == pcommon.SpanID{}:
-					report.Reject(1, "span: spanId is missing or all zero")
-				default:
-					return false
-				}
-				return true
-			})
-		}
-	}
 }
