@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import threading
@@ -55,7 +56,11 @@ class Capture:
             def log_message(self, *args: Any) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *args: Any) -> None:
+                """Stay silent about senders that were killed."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.endpoint = f"http://127.0.0.1:{self.server.server_port}"
         self._thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -80,8 +85,6 @@ class Capture:
                         for record in scope.get("logRecords", scope.get("spans", [])):
                             for name in ("traceId", "spanId", "parentSpanId"):
                                 if name in record:
-                                    import base64
-
                                     record[name] = base64.b64decode(record[name]).hex()
         records = list(flat(message))
         with self._lock:

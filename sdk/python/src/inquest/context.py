@@ -124,8 +124,11 @@ def request(
 
 def inject(carrier: MutableMapping[str, str], context: Optional[Context] = None) -> None:
     """Write traceparent, baggage and x-request-id of a context into headers."""
-    _W3C.inject(carrier, context)
     found = current(context)
+    if found is not None:
+        # Anew: the ingress event may have told the user since the request was bound.
+        context = with_request(found, context)
+    _W3C.inject(carrier, context)
     if found is not None:
         carrier[HEADER] = found.id
         if found.input_hash:

@@ -1,0 +1,179 @@
+"""A real FastAPI service with Celery workers: one identity on every record, through every hop."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+from capture import Capture
+
+COUNT = 20
+HERE = Path(__file__).parent
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def started(stack: ExitStack, folder: Path, name: str, command: list[str], **env: str) -> subprocess.Popen[bytes]:
+    """Start a process that is ended, first politely, when the test ends."""
+    log = stack.enter_context(open(folder / f"{name}.out", "wb"))
+    child = subprocess.Popen(command, cwd=HERE, env={**os.environ, **env}, stdout=log, stderr=log)
+    stack.callback(end, child)
+    return child
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:
+        child.send_signal(signal.SIGTERM)
+        try:
+            child.wait(15)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def wait_port(port: int, child: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 20
+    while time.monotonic() < until and child.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError("the server did not start")
+
+
+def ask(port: int, number: int, request_id: Optional[str]) -> str:
+    headers = {"x-request-id": request_id} if request_id else {}
+    url = f"http://127.0.0.1:{port}/ask/{number}?text=hello+world"
+    with urllib.request.urlopen(
+        urllib.request.Request(url, method="POST", headers=headers), timeout=20
+    ) as answer:
+        assert json.loads(answer.read()) == {"number": number}
+        return str(answer.headers["x-request-id"])
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[dict[str, str]]:
+    with ExitStack() as stack:
+        if shutil.which("redis-server"):
+            port = free_port()
+            command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
+            wait_port(port, started(stack, tmp_path, "redis", command))
+            yield {"BROKER": f"redis://127.0.0.1:{port}/0"}
+        else:
+            (tmp_path / "queue").mkdir()
+            yield {"BROKER": "filesystem://", "BROKER_FOLDER": str(tmp_path / "queue")}
+
+
+def worker_env(env: dict[str, str], **more: str) -> tuple[list[str], dict[str, str]]:
+    command = [sys.executable, "-m", "celery", "-A", "shop:queue", "worker", "-c", "2", "-l", "INFO"]
+    command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    return command, {**env, "SERVICE": "worker", **more}
+
+
+def serve(
+    stack: ExitStack, tmp_path: Path, env: dict[str, str], worker: dict[str, str], count: int
+) -> dict[str, str]:
+    """Run web and worker, send requests, and return number → request id as the responses told it."""
+    port = free_port()
+    command, settings = worker_env(env, **worker)
+    started(stack, tmp_path, "worker", command, **settings)
+    command = [sys.executable, "-m", "uvicorn", "shop:web", "--port", str(port), "--log-level", "warning"]
+    wait_port(port, started(stack, tmp_path, "web", command, **env, SERVICE="web"))
+    answered = {}
+    for number in range(count):
+        sent = f"order-{number}" if number % 2 else None
+        answered[str(number)] = ask(port, number, sent)
+        assert answered[str(number)] == (sent or answered[str(number)])
+    return answered
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_identity_through_every_hop(
+    durable: bool,
+    tmp_path: Path,
+    receiver: Capture,
+    broker: dict[str, str],
+    validate: Callable[[dict[str, Any]], None],
+) -> None:
+    env = {**broker, "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint}
+    if durable:
+        env["INQUEST_SPOOL"] = str(tmp_path / "spool")
+    with ExitStack() as stack:
+        answered = serve(stack, tmp_path, env, {}, COUNT)
+        receiver.wait(lambda r: finished(r) == COUNT, 30)
+    # Both are ended now; what they still had queued has been sent.
+    retried, failed = COUNT // 5, COUNT // 5
+    wanted = COUNT * (3 + 2 + 1 + 1 + 1 + 1 + 1) + retried
+    receiver.wait(lambda r: len(r.logs) >= wanted)
+    assert len(receiver.logs) == wanted
+    ids = set(answered.values())
+    assert len(ids) == COUNT
+
+    spans = {span["spanId"]: span for span in receiver.spans}
+    traces: dict[str, set[str]] = {id: set() for id in ids}
+    services: dict[str, set[str]] = {id: set() for id in ids}
+    for record in [*receiver.logs, *receiver.spans]:
+        request = record["attributes"].get("request.id")
+        assert request in ids, f"no request id on {record}"
+        assert record.get("spanId") in spans, f"no span of {record}"
+        traces[request].add(record["traceId"])
+        services[request].add(record["resource"]["service.name"])
+    assert {len(found) for found in traces.values()} == {1}, "a request has several traces"
+    assert set().union(*traces.values()).__len__() == COUNT, "requests share a trace"
+    assert all(found == {"web", "worker"} for found in services.values())
+
+    events = receiver.events()
+    assert len(events) == COUNT * 5
+    for event in events:
+        validate(event)
+        assert event["req_id"] in ids
+    assert len({event["business"]["input_hash"] for event in events}) == 1, "the hash did not reach the worker"
+    assert {event["business"]["user_id"] for event in events} == {f"u-{n}" for n in range(COUNT)}
+
+    kinds = [span["kind"] for span in receiver.spans]
+    assert kinds.count("SPAN_KIND_CONSUMER") == kinds.count("SPAN_KIND_PRODUCER") == 2 * COUNT + retried
+    for span in receiver.spans:
+        parent = span.get("parentSpanId")
+        if span["kind"] == "SPAN_KIND_CONSUMER":
+            assert spans[parent]["kind"] == "SPAN_KIND_PRODUCER"
+        elif span["kind"] == "SPAN_KIND_SERVER":
+            assert not parent
+    decisions = [s for s in receiver.spans if s["attributes"].get("decision.type") == "retry"]
+    assert len(decisions) == retried and "the model is slow" in decisions[0]["attributes"]["decision.reason"]
+    errors = [s for s in receiver.spans if s["name"].endswith("finish") and s["status"].get("code")]
+    assert len(errors) == failed and "cannot deliver" in errors[0]["status"]["message"]
+
+
+def finished(receiver: Capture) -> int:
+    return sum(1 for log in receiver.logs if str(log["body"]).startswith("finished"))
+
+
+def test_without_the_library_in_the_worker_the_chain_tears_there(
+    tmp_path: Path, receiver: Capture, broker: dict[str, str]
+) -> None:
+    env = {**broker, "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint}
+    with ExitStack() as stack:
+        answered = serve(stack, tmp_path, env, {"CARRY": "0"}, 3)
+        receiver.wait(lambda r: finished(r) >= 3, 30)
+    receiver.wait(lambda r: len(r.events()) >= 15)
+    by_service: dict[str, set[bool]] = {"web": set(), "worker": set()}
+    for log in receiver.logs:
+        known = log["attributes"].get("request.id") in answered.values()
+        by_service[log["resource"]["service.name"]].add(known)
+    assert by_service == {"web": {True}, "worker": {False}}
