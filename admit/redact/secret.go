@@ -1,0 +1,288 @@
+package redact
+
+import (
+	"bytes"
+	"strings"
+)
+
+// word looks at a word that begins with a letter, for the prefixes that
+// services give their keys and tokens, and goes past it.
+func (s *scanner) word(i int) int {
+	// Most words end here.
+	switch s.text[i] {
+	case 's', 'g', 'A', 'x', 'h', 'n', 'e', 'S', 'r', 'p', 'b', 'B', 'a':
+	default:
+		return s.while(i, wordBytes)
+	}
+	end := s.while(i, wordBytes)
+	if end-i < 2 {
+		return end
+	}
+	w := s.text[i:end]
+	if stop := s.prefixed(i, w); stop > 0 {
+		return s.add(APIKey, i, stop)
+	}
+	switch w[0] {
+	case 'e':
+		if stop := s.jwt(i, w); stop > 0 {
+			return s.add(Token, i, stop)
+		}
+	case 'b', 'B':
+		return s.scheme(end, w)
+	}
+	return end
+}
+
+// keyForms are keys that are one word: a prefix and how long the word is.
+var keyForms = []struct {
+	prefix   string
+	min, max int
+}{
+	{"AKIA", 20, 20}, {"ASIA", 20, 20}, {"ABIA", 20, 20}, {"ACCA", 20, 20}, // AWS
+	{"ghp_", 40, 255}, {"gho_", 40, 255}, {"ghu_", 40, 255}, {"ghs_", 40, 255}, {"ghr_", 40, 255}, // GitHub
+	{"github_pat_", 33, 255},
+	{"hf_", 37, 100},                                                                                                  // Hugging Face
+	{"npm_", 40, 40},                                                                                                  // npm
+	{"gsk_", 40, 100},                                                                                                 // Groq
+	{"nvapi_", 40, 99},                                                                                                // NVIDIA
+	{"sk_live_", 24, 255}, {"sk_test_", 24, 255}, {"rk_live_", 24, 255}, {"rk_test_", 24, 255}, {"pk_live_", 24, 255}, // Stripe
+	{"xai_", 40, 255},
+}
+
+// dashForms are keys of several words with dashes: a prefix and how long all is.
+var dashForms = []struct {
+	prefix   string
+	min, max int
+}{
+	{"sk-", 23, 300},                                                                                                       // OpenAI, Anthropic, DeepSeek, DashScope, …
+	{"xoxa-", 20, 300}, {"xoxb-", 20, 300}, {"xoxp-", 20, 300}, {"xoxr-", 20, 300}, {"xoxs-", 20, 300}, {"xapp-", 20, 300}, // Slack
+	{"glpat-", 26, 100}, // GitLab
+	{"AIza", 39, 39},    // Google
+	{"pypi-", 60, 400},  // PyPI
+	{"nvapi-", 40, 120}, // NVIDIA
+	{"xai-", 40, 200},   // xAI
+	{"pplx-", 40, 120},  // Perplexity
+	{"SG.", 69, 69},     // SendGrid: two parts with a dot
+	{"r8_", 40, 40},     // Replicate
+	{"hvs.", 90, 300},   // Vault
+	{"AGE-SECRET-KEY-1", 74, 74},
+}
+
+// prefixed returns the end of the key that word w at i begins, or 0.
+func (s *scanner) prefixed(i int, w []byte) int {
+	for _, f := range keyForms {
+		if len(w) >= f.min && len(w) <= f.max && w[0] == f.prefix[0] && strings.HasPrefix(string(w[:len(f.prefix)]), f.prefix) && mixed(w[len(f.prefix):]) {
+			return i + len(w)
+		}
+	}
+	for _, f := range dashForms {
+		if w[0] != f.prefix[0] || !s.has(i, f.prefix) {
+			continue
+		}
+		end := s.while(i+len(f.prefix), keyBytes)
+		if f.prefix == "SG." && s.byteAt(end) == '.' {
+			end = s.while(end+1, keyBytes)
+		}
+		if n := end - i; n >= f.min && n <= f.max && hasRandomPart(s.text[i+len(f.prefix):end]) {
+			return end
+		}
+	}
+	return 0
+}
+
+// hasRandomPart tells whether a part between dashes is long and mixed: names
+// with dashes have short ones.
+func hasRandomPart(b []byte) bool {
+	for part := range bytes.SplitSeq(b, []byte{'-'}) {
+		if len(part) >= 16 && mixed(part) {
+			return true
+		}
+	}
+	return false
+}
+
+// jwt returns the end of a JSON Web Token that begins with w, or 0: two parts
+// of base64 that hold JSON, and a signature that may be empty.
+func (s *scanner) jwt(i int, w []byte) int {
+	if !bytes.HasPrefix(w, []byte("eyJ")) {
+		return 0
+	}
+	head := s.while(i, keyBytes)
+	if head-i < 16 || !s.has(head, ".eyJ") {
+		return 0
+	}
+	body := s.while(head+1, keyBytes)
+	if body-head < 16 || s.byteAt(body) != '.' {
+		return 0
+	}
+	return s.while(body+1, keyBytes)
+}
+
+// scheme looks for what follows the words Bearer and Basic. It returns where to
+// go on; end is where the word ended.
+func (s *scanner) scheme(end int, w []byte) int {
+	least := 16
+	switch {
+	case len(w) == 6 && strings.EqualFold(string(w), "bearer"):
+	case len(w) == 5 && strings.EqualFold(string(w), "basic"):
+		if !strings.Contains(s.keyBefore(end-len(w)), "authorization") {
+			return end
+		}
+		least = 8
+	default:
+		return end
+	}
+	start := end
+	for s.byteAt(start) == ' ' {
+		start++
+	}
+	stop := s.while(start, base64Bytes)
+	if start == end || stop-start < least {
+		return end
+	}
+	value := bytes.TrimRight(s.text[start:stop], ".-")
+	if least == 16 && !mixed(value) {
+		return end
+	}
+	return s.add(Token, start, start+len(value))
+}
+
+// secretNames are the ends of names that hold secrets, without _ and -.
+var secretNames = strings.Fields("apikey secretkey accesskey secretaccesskey clientsecret secret accesstoken authtoken " +
+	"refreshtoken apitoken sessiontoken bearertoken privatekey accountkey sharedaccesskey encryptionkey signingkey webhooksecret")
+
+// passwordNames are those of passwords.
+var passwordNames = strings.Fields("password passwd passwort pwd passphrase 密码 口令")
+
+// secretKind tells what a name in lower case holds: "", Password or APIKey.
+func secretKind(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' || r == '.' {
+			return -1
+		}
+		return r
+	}, name)
+	for _, n := range passwordNames {
+		if strings.HasSuffix(name, n) {
+			return Password
+		}
+	}
+	for _, n := range secretNames {
+		if strings.HasSuffix(name, n) {
+			return APIKey
+		}
+	}
+	return ""
+}
+
+var valueEnds = set(false, " \t\r\n\"'`\\,;&<>)]}|")
+
+// assignment looks at what follows name= or name:, where name holds a secret;
+// the mark lies between at and next. A key must have digits and letters; after
+// a colon, as in prose, so must a password.
+func (s *scanner) assignment(at, next int) int {
+	start := next
+	for start-next < 4 && strings.IndexByte(" \t\"'=>", s.byteAt(start)) >= 0 {
+		start++
+	}
+	if b := s.byteAt(start); start >= len(s.text) || valueEnds[b] || strings.IndexByte("$%{(*[", b) >= 0 {
+		return next
+	}
+	kind := s.assigned(at)
+	if kind == "" {
+		return next
+	}
+	end := start
+	for end < len(s.text) && !valueEnds[s.text[end]] && (s.text[end] < 0x80 || !s.has(end, "，") && !s.has(end, "。")) {
+		end++
+	}
+	value := bytes.TrimRight(s.text[start:end], ".!?")
+	if !secretValue(kind, value, s.text[at] == '=') {
+		return next
+	}
+	return s.add(kind, start, start+len(value))
+}
+
+// assigned tells what the name that ends before at holds.
+func (s *scanner) assigned(at int) string {
+	end := at
+	for end > 0 && strings.IndexByte(" \"'\\", s.text[end-1]) >= 0 && at-end < 3 {
+		end--
+	}
+	start := end
+	for start > 0 && end-start < maxKey && (keyBytes[s.text[start-1]] || s.text[start-1] >= 0x80) {
+		start--
+	}
+	if end-start < 3 {
+		return ""
+	}
+	// Names end alike: most are told from the last byte.
+	switch s.text[end-1] | 0x20 {
+	case 'y', 't', 'n', 'd', 'e', 0x81 | 0x20, 0xa4 | 0x20:
+		return secretKind(strings.ToLower(string(s.text[start:end])))
+	}
+	return ""
+}
+
+const maxSecret = 4096
+
+func secretValue(kind string, value []byte, assigned bool) bool {
+	if len(value) < 4 || len(value) > maxSecret || bytes.HasPrefix(value, []byte("[redacted")) || bytes.ContainsAny(value, "(") {
+		return false
+	}
+	switch strings.ToLower(string(value[:min(len(value), 10)])) {
+	case "null", "none", "true", "false", "undefined", "required", "optional", "string":
+		return false
+	}
+	if kind == APIKey {
+		return len(value) >= 8 && mixed(value)
+	}
+	return assigned || !plainWord(value)
+}
+
+// plainWord tells whether b may be a word of prose.
+func plainWord(b []byte) bool {
+	for i, c := range b {
+		if !isLetter(c) && c < 0x80 || i > 0 && c >= 'A' && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// dashes looks for a private key in PEM: from BEGIN to END, or to where it is
+// cut off. Line ends may be escaped.
+func (s *scanner) dashes(i int) int {
+	const begin = "-----BEGIN "
+	if !s.has(i, begin) {
+		return i + 1
+	}
+	at := i + len(begin)
+	line := bytes.Index(s.text[at:min(len(s.text), at+60)], []byte("-----"))
+	if line < 0 || !bytes.HasSuffix(bytes.TrimSuffix(s.text[at:at+line], []byte(" BLOCK")), []byte("PRIVATE KEY")) {
+		return i + 1
+	}
+	at += line + len("-----")
+	for at < len(s.text) {
+		switch b := s.text[at]; {
+		case pemBytes[b]:
+			at++
+		case b == '\\' && strings.IndexByte("nrt\\/", s.byteAt(at+1)) >= 0 && at+1 < len(s.text):
+			at += 2
+		case s.has(at, "-----END "):
+			stop := at + len("-----END ")
+			line := bytes.Index(s.text[stop:min(len(s.text), stop+60)], []byte("-----"))
+			if line < 0 {
+				return s.add(PrivateKey, i, at)
+			}
+			return s.add(PrivateKey, i, stop+line+len("-----"))
+		case b == '-': // of a header such as Proc-Type
+			at++
+		default:
+			return s.add(PrivateKey, i, at)
+		}
+	}
+	return s.add(PrivateKey, i, at)
+}
+
+var pemBytes = set(true, "+/= \t\r\n:,.")
