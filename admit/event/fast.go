@@ -2,7 +2,6 @@ package event
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -77,10 +76,10 @@ func (w *worker) fast(resource pcommon.Resource, lr plog.LogRecord) bool {
 }
 
 func (w *worker) okJSON(s string) bool {
-	if !utf8.ValidString(s) {
+	var ok bool
+	if w.scan, ok = newScanner(s); !ok {
 		return false
 	}
-	w.scan = scanner{s: s}
 	return w.okObject(w.plan.root, "", 1) && w.scan.peek() == 0 && w.scan.i == len(s)
 }
 

@@ -2,7 +2,6 @@ package event
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
@@ -152,8 +151,9 @@ func (w *worker) okAttribute(n *node, attr string, v pcommon.Value) bool {
 	}
 	s := v.Str()
 	if n.types != 0 && n.types&(typeString|typeList) == typeList && strings.HasPrefix(s, "[") {
-		w.scan = scanner{s: s}
-		return utf8.ValidString(s) && w.okList(n, attr, 2) && w.scan.peek() == 0 && w.scan.i == len(s)
+		var ok bool
+		w.scan, ok = newScanner(s)
+		return ok && w.okList(n, attr, 2) && w.scan.peek() == 0 && w.scan.i == len(s)
 	}
 	if !n.okText(s) {
 		return false

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/plog"
 )
@@ -126,11 +125,8 @@ func FromJSON(line []byte) (lr plog.LogRecord, service string, why *Reason) {
 // serviceIn reads the member service of a JSON object. It returns false when
 // encoding/json has to be asked.
 func serviceIn(text string) (service string, ok bool) {
-	if !utf8.ValidString(text) {
-		return "", false
-	}
-	c := scanner{s: text}
-	if !c.take('{') {
+	c, ok := newScanner(text)
+	if !ok || !c.take('{') {
 		return "", false
 	}
 	found := false

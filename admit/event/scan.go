@@ -3,6 +3,7 @@ package event
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -11,8 +12,34 @@ import (
 // about whether the text is JSON: it only is not what the fast path reads, and
 // encoding/json is asked. The text must be valid UTF-8.
 type scanner struct {
-	s string
-	i int
+	s     string
+	i     int
+	plain bool // no control characters and no escapes: a quote ends a string
+}
+
+// newScanner returns a scanner of s, false when s is not UTF-8.
+func newScanner(s string) (scanner, bool) {
+	return scanner{s: s, plain: !hasControls(s) && strings.IndexByte(s, '\\') < 0}, utf8.ValidString(s)
+}
+
+// hasControls tells whether s has a byte below the space.
+func hasControls(s string) bool {
+	const low, high = 0x0101010101010101, 0x8080808080808080
+	for len(s) >= 8 {
+		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		// A byte below n leaves its highest bit set when n is taken from it.
+		if (x-low*' ')&^x&high != 0 {
+			return true
+		}
+		s = s[8:]
+	}
+	for i := range len(s) {
+		if s[i] < ' ' {
+			return true
+		}
+	}
+	return false
 }
 
 // peek returns the next byte after white space, 0 at the end.
@@ -71,6 +98,14 @@ func (c *scanner) name() (string, bool) {
 func (c *scanner) text() (string, bool) {
 	c.i++
 	start := c.i
+	if c.plain {
+		n := strings.IndexByte(c.s[start:], '"')
+		if n < 0 {
+			return "", false
+		}
+		c.i += n + 1
+		return c.s[start : start+n], true
+	}
 	for i := start; i < len(c.s); i++ {
 		switch b := c.s[i]; {
 		case b == '"':
@@ -186,8 +221,8 @@ func (c *scanner) number() (literal, bool) {
 		if isInt = false; c.digits() == 0 {
 			return literal{}, false
 		}
-		for _, b := range []byte(c.s[from:c.i]) {
-			zeros = zeros && b == '0'
+		for i := from; zeros && i < c.i; i++ {
+			zeros = c.s[i] == '0'
 		}
 	}
 	if c.i < len(c.s) && c.s[c.i]|0x20 == 'e' {

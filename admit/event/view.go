@@ -102,7 +102,7 @@ func jsonValue(s string) (any, *Reason) {
 	if i := invalidAt(s); i >= 0 {
 		return nil, &Reason{Code: CodeJSON, Detail: fmt.Sprintf("the text is not UTF-8 at byte %d: send UTF-8", i)}
 	}
-	c := scanner{s: s}
+	c, _ := newScanner(s)
 	if v, ok := c.view(1); ok && c.peek() == 0 && c.i == len(s) {
 		return v, nil
 	}
