@@ -274,7 +274,7 @@ def test_plain(driver: Driver, plain: str) -> None:
     result, answers = driver.run([plain + "/slow"])
     assert answers == [(200, b"late")]
     assert result.phases() == ["dns", "connect", "send", "first_byte", "body"]
-    assert 0.08 <= result.seconds("first_byte") < 1
+    assert 0.05 <= result.seconds("first_byte") < 2
     a = result.attributes()
     assert (a["http.request.method"], a["http.response.status_code"], a["server.address"]) == (
         "GET",
@@ -318,7 +318,7 @@ def test_request_with_a_body(driver: Driver, plain: str) -> None:
 def test_slow_body(driver: Driver, plain: str) -> None:
     result, answers = driver.run([plain + "/trickle"])
     assert answers == [(200, b"x" * 30)]
-    assert result.seconds("body") >= 0.09
+    assert result.seconds("body") >= 0.05
     assert result.seconds("first_byte") < 0.09
     assert "http.body.complete" not in result.attributes()
 
