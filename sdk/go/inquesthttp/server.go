@@ -10,6 +10,7 @@
 package inquesthttp
 
 import (
+	"context"
 	"net/http"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
@@ -43,11 +44,14 @@ func Handler(next http.Handler, opts Options) http.Handler {
 		if id := r.Header.Get(inquest.HeaderRequestID); id != "" && id != request.ID {
 			span.SetAttributes(attribute.Bool("request.id.refused", true))
 		}
-		next.ServeHTTP(w, r.WithContext(ctx))
+		serve(next, w, r, ctx)
 	})
 	config := []otelhttp.Option{otelhttp.WithPropagators(inquest.Propagator())}
 	if opts.Tracer != nil {
 		config = append(config, otelhttp.WithTracerProvider(opts.Tracer))
+	}
+	if opts.Operation != "" {
+		config = append(config, otelhttp.WithSpanNameFormatter(func(string, *http.Request) string { return opts.Operation }))
 	}
 	traced := otelhttp.NewHandler(inner, opts.Operation, config...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -56,6 +60,14 @@ func Handler(next http.Handler, opts Options) http.Handler {
 		ctx = inquest.WithRequest(ctx, inquest.Request{ID: r.Header.Get(inquest.HeaderRequestID)})
 		inquest.SetInputHash(ctx, r.Header.Get(inquest.HeaderInputHash))
 		w.Header().Set(inquest.HeaderRequestID, inquest.RequestID(ctx))
-		traced.ServeHTTP(w, r.WithContext(ctx))
+		serve(traced, w, r, ctx)
 	})
+}
+
+// serve serves a copy of r with ctx, and brings back what others read from r: the
+// pattern for the span's name, and the form whose files net/http removes.
+func serve(next http.Handler, w http.ResponseWriter, r *http.Request, ctx context.Context) {
+	in := r.WithContext(ctx)
+	defer func() { r.Pattern, r.MultipartForm = in.Pattern, in.MultipartForm }()
+	next.ServeHTTP(w, in)
 }
