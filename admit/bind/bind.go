@@ -30,8 +30,8 @@ type Binding struct {
 	// By is the rule, empty when no trace was inferred.
 	By      string
 	TraceID string
-	// SpanID is the innermost span of the process that was active, where that is
-	// one.
+	// SpanID is the span of the trace that was active in the process, where that
+	// is one only.
 	SpanID string
 	// RequestID is what the trace of a record without a request id alone goes
 	// by, or the id that the record's text names.

@@ -172,17 +172,18 @@ func (l *lane) findShared() {
 	}
 }
 
-// active returns the spans that were active at t, by start.
-func (l *lane) active(t int64) []*Span {
-	n, _ := slices.BinarySearchFunc(l.spans, t, func(s Span, t int64) int {
+// active returns the spans that were active at a time between from and to, by
+// start.
+func (l *lane) active(from, to int64) []*Span {
+	n, _ := slices.BinarySearchFunc(l.spans, to, func(s Span, t int64) int {
 		if s.Start <= t {
 			return -1
 		}
 		return 1
 	})
 	var out []*Span
-	for i := n - 1; i >= 0 && l.latest[i] >= t; i-- {
-		if l.spans[i].End >= t {
+	for i := n - 1; i >= 0 && l.latest[i] >= from; i-- {
+		if l.spans[i].End >= from {
 			out = append(out, &l.spans[i])
 		}
 	}

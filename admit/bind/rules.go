@@ -16,7 +16,7 @@ func (x *Index) Bind(r *Record) (Binding, Outcome) {
 		}
 		if len(traces) == 1 {
 			b.By, b.TraceID = ByRequestID, traces[0]
-			b.SpanID = innermost(ofTrace(x.candidates(r), b.TraceID))
+			b.SpanID = only(ofTrace(x.candidates(r), b.TraceID), r.Time)
 			return b, Bound
 		}
 	}
@@ -32,7 +32,7 @@ func (x *Index) Bind(r *Record) (Binding, Outcome) {
 	if r.RequestID == "" && len(ids) == 1 {
 		b.RequestID = ids[0]
 	}
-	b.By, b.TraceID, b.SpanID = ByProcess, trace, innermost(spans)
+	b.By, b.TraceID, b.SpanID = ByProcess, trace, only(spans, r.Time)
 	return b, Bound
 }
 
@@ -75,8 +75,14 @@ func (x *Index) requestsOf(trace string, t int64) []string {
 	return ids
 }
 
-// candidates returns the spans of the record's process that were active at its
-// time, each once.
+// Slack is how far the time of a record may be off, against the spans of its
+// process: loggers stamp late, and some keep milliseconds only. A span of another
+// trace that close makes a record ambiguous. On real telemetry 0 bound one record
+// of 270 to the wrong trace, 1 ms none.
+const Slack = 5 * time.Millisecond
+
+// candidates returns the spans of the record's process that may have been active
+// at its time, each once.
 func (x *Index) candidates(r *Record) []*Span {
 	var all []*Span
 	for _, key := range r.Process.anchors() {
@@ -84,7 +90,7 @@ func (x *Index) candidates(r *Record) []*Span {
 		if l == nil {
 			continue
 		}
-		for _, s := range l.active(r.Time) {
+		for _, s := range l.active(r.Time-int64(Slack), r.Time+int64(Slack)) {
 			if s.Process.agrees(&r.Process) && !holds(all, s) {
 				all = append(all, s)
 			}
@@ -131,6 +137,9 @@ func (x *Index) byProcess(r *Record) (trace string, spans []*Span, _ Outcome) {
 			return "", nil, AmbiguousProcess
 		}
 		byThread = true
+	}
+	if !slices.ContainsFunc(open, func(s *Span) bool { return s.Start <= r.Time && r.Time <= s.End }) {
+		return "", nil, NoEvidence
 	}
 	trace = open[0].TraceID
 	for _, s := range open {
@@ -211,36 +220,12 @@ func (l *lane) hasSpan(trace string, second int64) bool {
 	return false
 }
 
-// innermost returns the id of the span below all others, or "" where the spans
-// are not one line of descent.
-func innermost(spans []*Span) string {
-	if len(spans) == 0 {
+// only returns the id of the span, where it is one and was active all the time
+// that the record's clock may be off. Of a span and its child the child is not
+// taken: on real telemetry it was the wrong one for a third of the records.
+func only(spans []*Span, t int64) string {
+	if len(spans) != 1 || spans[0].Start > t-int64(Slack) || spans[0].End < t+int64(Slack) {
 		return ""
 	}
-	byID := make(map[string]*Span, len(spans))
-	parents := make(map[string]bool, len(spans))
-	for _, s := range spans {
-		byID[s.SpanID] = s
-		parents[s.ParentSpanID] = true
-	}
-	var leaf *Span
-	for _, s := range spans {
-		if !parents[s.SpanID] {
-			if leaf != nil {
-				return ""
-			}
-			leaf = s
-		}
-	}
-	if leaf == nil {
-		return ""
-	}
-	length := 0
-	for s := leaf; s != nil && length <= len(spans); s = byID[s.ParentSpanID] {
-		length++
-	}
-	if length != len(byID) {
-		return ""
-	}
-	return leaf.SpanID
+	return spans[0].SpanID
 }

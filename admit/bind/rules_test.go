@@ -53,7 +53,7 @@ func TestBindByRequestID(t *testing.T) {
 		t.Helper()
 		s.check(t, Record{Time: at, RequestID: id, Process: *proc("1")}, want)
 	}
-	f("req-0001", 100, "request_id A a1 req-0001")
+	f("req-0001", 100, "request_id A  req-0001") // the span begins just then
 	f("req-0001", 102, "request_id A a1 req-0001") // two traces are active, the id tells
 	f("req-0001", 223, "request_id A  req-0001")   // the end of the window
 	f("req-0001", 224, "none")
@@ -82,11 +82,12 @@ func TestBindByProcess(t *testing.T) {
 		s.check(t, Record{Time: at, Process: *p}, want)
 	}
 	f(99, p, "none")
-	f(100, p, "process A a1 ")
-	f(102, p, "process A a2 ")
+	f(100, p, "process A  ") // the span begins just then
+	f(101, p, "process A a1 ")
+	f(102, p, "process A  ")
 	f(103, p, "process A  ") // one trace, two spans
-	f(105, p, "process A a4 ")
-	f(106, p, "process A a2 ")
+	f(105, p, "process A  ")
+	f(106, p, "process A  ")
 	f(109, p, "ambiguous process")
 	f(111, p, "process B b1 req-000B")
 	f(121, p, "none")
@@ -177,6 +178,25 @@ func TestProcesses(t *testing.T) {
 	f(Process{Service: "c", Host: "h", PID: "1"}, Process{Host: "h", PID: "1"}, false) // containers
 	f(Process{Service: "c", Container: "x"}, Process{Container: "x"}, true)
 	f(Process{Service: "c"}, Process{Service: "c"}, false)
+}
+
+// TestSlack: clocks are not that good.
+func TestSlack(t *testing.T) {
+	s := newScene()
+	p := proc("1")
+	s.span("A", "a1", "", 100, 110, p, Thread{})
+	s.x.AddSpan(Span{TraceID: "B", SpanID: "b1", Start: 110*sec + int64(Slack)/2, End: 120 * sec, Process: p})
+	s.x.Build()
+	f := func(at int64, want Outcome) {
+		t.Helper()
+		if b, o := s.x.Bind(&Record{Time: at, Process: *p}); o != want {
+			t.Errorf("at %d: %v, %+v, want %v", at, o, b, want)
+		}
+	}
+	f(110*sec, AmbiguousProcess)
+	f(110*sec-int64(Slack), Bound)
+	f(110*sec+int64(Slack)/4, AmbiguousProcess) // in neither
+	f(120*sec+1, NoEvidence)
 }
 
 // TestBindNaive holds the rule by process against a plain reading of it, on
