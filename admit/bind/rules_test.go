@@ -53,7 +53,7 @@ func TestBindByRequestID(t *testing.T) {
 		t.Helper()
 		s.check(t, Record{Time: at, RequestID: id, Process: *proc("1")}, want)
 	}
-	f("req-0001", 100, "request_id A  req-0001") // the span begins just then
+	f("req-0001", 100, "request_id A  req-0001")   // the span begins just then
 	f("req-0001", 102, "request_id A a1 req-0001") // two traces are active, the id tells
 	f("req-0001", 223, "request_id A  req-0001")   // the end of the window
 	f("req-0001", 224, "none")
