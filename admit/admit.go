@@ -22,14 +22,17 @@ const MaxDepth = 32
 
 // admission is the work on one request.
 type admission struct {
+	policy           *Policy // nil: none
+	inputs           []Input
 	earliest, latest int64 // ns
 	received         int64
 	rep              *Report
 	noun             string // what a record is called, such as "span"
 	refused, noted   [kinds]tally
-	last             kind // of the last refusal, for its dead letter
-	lastText         string
-	group            pmetric.Metric // refused points of one metric that share a letter
+	// Of the last refusal, for its dead letter.
+	kind                         LetterKind
+	lastCode, lastRule, lastText string
+	group                        pmetric.Metric // refused points of one metric that share a letter
 }
 
 // kind tells reasons apart. The report gets one line for each, which tells the
@@ -50,24 +53,21 @@ const (
 	badLabel
 	badBuckets
 	noID
+	badEvent
 	endsBeforeStart
 	tooManyAttributes
 	exemplarLeftOut
 	kinds // how many there are
 )
 
-// code is the kind as dead letters are counted by it.
-func (k kind) code() string { return codes[k] }
-
-// rule names the limit that a record is over, where it is a limit.
-func (k kind) rule() string { return rules[k] }
-
+// codes are the kinds as dead letters are counted by them.
 var codes = [kinds]string{
 	tooEarly: "time.early", tooLate: "time.late", tooLarge: "size", tooDeep: "depth",
 	noTime: "time.missing", noName: "metric.name", noType: "metric.type", noPoints: "metric.points",
 	noTemporality: "metric.temporality", noValue: "metric.value", badLabel: "metric.label", badBuckets: "metric.buckets", noID: "id.missing",
 }
 
+// rules name the limits that records are over.
 var rules = [kinds]string{
 	tooEarly: "retention", tooLate: "retention", tooLarge: "record.MaxRowSize", tooDeep: "admit.MaxDepth",
 }
@@ -103,7 +103,7 @@ func (a *admission) reject(k kind, n int, text func() string) {
 		a.refused[k].n += n
 		return
 	}
-	a.last, a.lastText = k, text()
+	a.lastCode, a.lastRule, a.lastText = codes[k], rules[k], text()
 	a.refused[k].add(n, a.rep, func() string { return a.lastText })
 }
 

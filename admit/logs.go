@@ -3,6 +3,7 @@ package admit
 import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"inquest/admit/event"
 	"inquest/record"
 )
 
@@ -12,13 +13,17 @@ import (
 // stay as they are, in their order.
 func Logs(ld plog.Logs, b Bounds, received int64, rep *Report) (kept int) {
 	var a admission
+	return a.logs(ld, b, received, rep)
+}
+
+func (a *admission) logs(ld plog.Logs, b Bounds, received int64, rep *Report) (kept int) {
 	a.begin("log record", b, received, rep)
 	ld.ResourceLogs().RemoveIf(func(rl plog.ResourceLogs) bool {
 		var res extent
 		res.attributes(rl.Resource().Attributes())
 		rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool {
 			sh := sharedOf(res, rl.Resource(), sl.Scope())
-			refused := refusedLogs{a: &a, sh: &sh}
+			refused := refusedLogs{a: a, sh: &sh}
 			defer refused.end()
 			if sh.unfit() {
 				a.refuseAll(&sh, sl.LogRecords().Len())
@@ -44,6 +49,22 @@ func Logs(ld plog.Logs, b Bounds, received int64, rep *Report) (kept int) {
 }
 
 func (a *admission) log(lr plog.LogRecord, sh *shared) bool {
+	a.kind = LetterLog
+	if a.policy == nil || a.policy.Events == nil || !event.Recognise(lr) {
+		return a.storable(lr, sh)
+	}
+	if !a.event(lr, sh) {
+		return false
+	}
+	if a.storable(lr, sh) {
+		return true
+	}
+	a.giveBack(lr)
+	return false
+}
+
+// storable tells whether a log record can be stored.
+func (a *admission) storable(lr plog.LogRecord, sh *shared) bool {
 	if !a.inTime(record.LogTime(lr, a.received)) {
 		return false
 	}

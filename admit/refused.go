@@ -26,7 +26,7 @@ func (a *admission) together(sh *shared) bool {
 
 // letter keeps records refused for the last reason.
 func (a *admission) letter(kind LetterKind, n int, t int64, sh *shared, encode func() ([]byte, error)) {
-	l := Letter{Reason: a.last.code(), Rule: a.last.rule(), Detail: a.lastText, Kind: kind, Records: n, Time: t}
+	l := Letter{Reason: a.lastCode, Rule: a.lastRule, Detail: a.lastText, Kind: kind, Records: n, Time: t}
 	if n > 1 {
 		l.Detail = fmt.Sprintf("%d records of one scope, the last because: %s", n, l.Detail)
 	}
@@ -63,7 +63,7 @@ func (r *refusedLogs) add(lr plog.LogRecord) {
 		}
 		lr.CopyTo(r.group.AppendEmpty())
 	default:
-		r.a.letter(LetterLog, 1, record.LogTime(lr, 0), r.sh, func() ([]byte, error) {
+		r.a.letter(r.a.kind, 1, record.LogTime(lr, 0), r.sh, func() ([]byte, error) {
 			return (&plog.JSONMarshaler{}).MarshalLogs(r.below(func(to plog.LogRecordSlice) { lr.CopyTo(to.AppendEmpty()) }))
 		})
 	}
@@ -74,7 +74,7 @@ func (r *refusedLogs) end() {
 	if r.group == (plog.LogRecordSlice{}) {
 		return
 	}
-	r.a.letter(LetterLog, r.group.Len(), 0, r.sh, func() ([]byte, error) {
+	r.a.letter(r.a.kind, r.group.Len(), 0, r.sh, func() ([]byte, error) {
 		return (&plog.JSONMarshaler{}).MarshalLogs(r.below(r.group.MoveAndAppendTo))
 	})
 }

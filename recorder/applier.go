@@ -21,7 +21,7 @@ type applier struct {
 	log     *slog.Logger
 	records store.Records
 	samples store.Samples
-	conv    record.Converter
+	conv    *record.Converter
 
 	done    *watermark // entries that the stores hold, visible or not
 	flushed *watermark // entries that queries see
@@ -47,6 +47,7 @@ func newApplier(r *Recorder, checkpoint, last uint64) *applier {
 	return &applier{
 		r: r, log: r.log,
 		records: r.opts.Records, samples: r.opts.Samples,
+		conv: record.NewConverter(r.opts.Aliases),
 		done: newWatermark(checkpoint), flushed: newWatermark(0), synced: newWatermark(checkpoint),
 		doubtful: last,
 	}
@@ -252,6 +253,9 @@ func (a *applier) applyBatch(ctx context.Context, b *batch, again bool) error {
 	case b.metrics != nil:
 		rejected, err := a.samples.AppendMetrics(ctx, *b.metrics)
 		if err != nil {
+			return err
+		}
+		if err := a.appendCanonical(ctx, *b.metrics); err != nil {
 			return err
 		}
 		rows = a.conv.Exemplars(*b.metrics, b.seq, b.received)

@@ -107,12 +107,17 @@ func stamp(base time.Time, i int) pcommon.Timestamp {
 // stored counts how often each number is in the stores, by type of record.
 func stored(t *testing.T, r *Recorder, kind record.Type) map[int]int {
 	t.Helper()
+	return storedField(t, r, kind, "n")
+}
+
+func storedField(t *testing.T, r *Recorder, kind record.Type, name string) map[int]int {
+	t.Helper()
 	counts := map[int]int{}
 	err := r.Records().QueryRecords(t.Context(), store.RecordQuery{
-		LogsQL: fmt.Sprintf(`{%q=%q} | fields n`, record.FieldType, string(kind)),
+		LogsQL: fmt.Sprintf(`{%q=%q} | fields %q`, record.FieldType, string(kind), name),
 	}, func(fields []record.Field) error {
 		for _, f := range fields {
-			if f.Name == "n" {
+			if f.Name == name && f.Value != "" {
 				n, err := strconv.Atoi(f.Value)
 				if err != nil {
 					return err

@@ -10,6 +10,7 @@ import (
 	"inquest/journal"
 	"inquest/journal/segment"
 	"inquest/journal/vfs"
+	"inquest/record/alias"
 	"inquest/store/local"
 )
 
@@ -30,7 +31,9 @@ type Config struct {
 	MinFreeBytes int64
 	// SyncInterval is the longest time between two checkpoints.
 	SyncInterval time.Duration
-	Logger       *slog.Logger
+	// Aliases is a file that adds to the table of aliases; none when empty.
+	Aliases string
+	Logger  *slog.Logger
 }
 
 // DefaultConfig is what a recorder uses when nothing is set.
@@ -49,6 +52,10 @@ func DefaultConfig() Config {
 // Open opens or creates the embedded journal and stores below cfg.Dir and
 // starts a recorder on them.
 func Open(cfg Config) (*Recorder, error) {
+	aliases, err := alias.Load(cfg.Aliases)
+	if err != nil {
+		return nil, err
+	}
 	fsys := vfs.OS{}
 	if err := fsys.MkdirAll(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("cannot create the data folder: %w", err)
@@ -64,7 +71,7 @@ func Open(cfg Config) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := openOn(cfg, fsys, j)
+	r, err := openOn(cfg, fsys, j, aliases)
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
@@ -72,7 +79,7 @@ func Open(cfg Config) (*Recorder, error) {
 }
 
 // openOn opens the stores and starts a recorder on them and j.
-func openOn(cfg Config, fsys vfs.FS, j journal.Journal) (*Recorder, error) {
+func openOn(cfg Config, fsys vfs.FS, j journal.Journal, aliases *alias.Table) (*Recorder, error) {
 	// The stores may use the last half of the free room: they empty the journal.
 	storeFree := cfg.MinFreeBytes / 2
 	records, err := local.OpenRecords(local.RecordsOptions{
@@ -97,7 +104,7 @@ func openOn(cfg Config, fsys vfs.FS, j journal.Journal) (*Recorder, error) {
 	}
 	r, err := New(Options{
 		Journal: j, Records: records, Samples: samples,
-		Dir: cfg.Dir, FS: fsys, SyncInterval: cfg.SyncInterval, Logger: cfg.Logger,
+		Dir: cfg.Dir, FS: fsys, SyncInterval: cfg.SyncInterval, Aliases: aliases, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, records.Close(), samples.Close())

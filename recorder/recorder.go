@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"inquest/admit"
 	"inquest/journal"
 	"inquest/journal/vfs"
+	"inquest/record/alias"
 	"inquest/store"
 )
 
@@ -47,6 +49,13 @@ type Options struct {
 	// stores, in bytes of their encoded form; 32 MiB when zero. Beyond it the
 	// applier reads from the journal.
 	QueueBytes int64
+	// Aliases gives canonical names to what comes in under other ones; nil gives
+	// none. Another table than before the last stop changes only what is new.
+	Aliases *alias.Table
+	// Policy is what is asked of log records; it may be nil.
+	Policy *admit.Policy
+	// Payloads keeps raw inputs; nil keeps none. It is closed with the recorder.
+	Payloads *Payloads
 	// OnLetters is told of dead letters as they come, before they are durable.
 	// It must return at once. It may be nil.
 	OnLetters func([]admit.Letter)
@@ -80,12 +89,17 @@ type Recorder struct {
 	apply  *applier
 	counts counters
 	closed atomic.Bool
+	// letters is held by whoever works on dead letters.
+	letters sync.Mutex
 }
 
 // New starts a recorder. Entries that the journal holds and the stores may not
 // hold are applied in the background; [Recorder.CatchUp] waits for it.
 func New(opts Options) (*Recorder, error) {
 	opts.setDefaults()
+	if opts.Policy == nil {
+		opts.Policy = &admit.Policy{}
+	}
 	cp, err := readCheckpoint(opts.FS, opts.Dir)
 	if err != nil {
 		return nil, err
@@ -112,7 +126,10 @@ func (r *Recorder) Logs(ctx context.Context, ld plog.Logs) error {
 	received := time.Now().UnixNano()
 	rep := reportOf(ctx)
 	total := ld.LogRecordCount()
-	kept := admit.Logs(ld, r.bounds(r.opts.Records), received, rep)
+	kept, inputs := r.opts.Policy.Logs(ld, r.bounds(r.opts.Records), received, rep)
+	if err := r.captureInputs(ctx, inputs); err != nil {
+		return err
+	}
 	r.counts.rejectedLogs.Add(uint64(total - kept))
 	b := &batch{received: received, rows: r.lettersOf(rep, received)}
 	if kept > 0 {
@@ -149,15 +166,7 @@ func (r *Recorder) Metrics(ctx context.Context, md pmetric.Metrics) error {
 	received := time.Now().UnixNano()
 	rep := reportOf(ctx)
 	total := md.DataPointCount()
-	// Exemplars become records, so both stores' bounds count.
-	bounds, also := r.bounds(r.opts.Samples), r.bounds(r.opts.Records)
-	if also.Earliest.After(bounds.Earliest) {
-		bounds.Earliest = also.Earliest
-	}
-	if also.Latest.Before(bounds.Latest) {
-		bounds.Latest = also.Latest
-	}
-	kept := admit.Metrics(md, bounds, received, rep)
+	kept := admit.Metrics(md, r.pointBounds(), received, rep)
 	r.counts.rejectedPoints.Add(uint64(total - kept))
 	b := &batch{received: received, rows: r.lettersOf(rep, received)}
 	if kept > 0 {
@@ -176,6 +185,18 @@ func (r *Recorder) bounds(s interface {
 ) admit.Bounds {
 	earliest, latest := s.Bounds()
 	return admit.Bounds{Earliest: earliest, Latest: latest}
+}
+
+// pointBounds are those of both stores: exemplars become records.
+func (r *Recorder) pointBounds() admit.Bounds {
+	bounds, also := r.bounds(r.opts.Samples), r.bounds(r.opts.Records)
+	if also.Earliest.After(bounds.Earliest) {
+		bounds.Earliest = also.Earliest
+	}
+	if also.Latest.Before(bounds.Latest) {
+		bounds.Latest = also.Latest
+	}
+	return bounds
 }
 
 // reportOf returns the report that ctx carries, or a new one: what is refused
@@ -263,7 +284,12 @@ func (r *Recorder) Close(ctx context.Context) error {
 		r.log.Warn("closing before the stores caught up; the rest is applied at the next start", "behind", r.queue.head()-r.apply.done.get())
 	}
 	r.apply.stop()
+	var payloadErr error
+	if r.opts.Payloads != nil {
+		payloadErr = r.opts.Payloads.Store.Close()
+	}
 	return errors.Join(
+		payloadErr,
 		r.opts.Records.Close(),
 		r.opts.Samples.Close(),
 		r.opts.Journal.Close(),
