@@ -3,8 +3,8 @@
 // from a metric point to its trace and logs, and investigations. It is
 // described in openapi.yaml, which it serves.
 //
-// The API reads. The one request that writes is POST /api/v1/investigations,
-// whose verdict the [Investigator] stores.
+// The API reads. What writes: POST /api/v1/investigations, whose verdict the
+// [Investigator] stores, and POST /api/v1/deadletters/….
 package api
 
 import (
@@ -30,7 +30,9 @@ type Config struct {
 	Status func() any
 	// Investigator holds inquests. It may be nil: then there are none.
 	Investigator Investigator
-	Limits       Limits
+	// Letters re-drives and discards dead letters. It may be nil.
+	Letters Letters
+	Limits  Limits
 	// AllowedHosts are names under which a server that listens on a loopback
 	// address may be asked, in addition to localhost and loopback addresses.
 	AllowedHosts []string

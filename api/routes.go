@@ -51,6 +51,12 @@ func (s *server) routes() []route {
 		{"/api/v1/investigations", post, investigate, native, s.investigate},
 		{"/api/v1/investigations/{id}", get, query, native, s.investigation},
 
+		{"/api/v1/deadletters", get, query, native, s.listLetters},
+		{"/api/v1/deadletters/counts", get, query, native, s.countLetters},
+		{"/api/v1/deadletters/redrive", post, investigate, native, s.redriveLetters},
+		{"/api/v1/deadletters/discard", post, investigate, native, s.discardLetters},
+		{"/api/v1/schema/ai-event", get, cheap, native, s.eventSchema},
+
 		{"/api/v1/query", getPost, query, native, s.promInstant},
 		{"/api/v1/query_range", getPost, query, native, s.promRange},
 		{"/api/v1/query_exemplars", getPost, query, native, s.promExemplars},

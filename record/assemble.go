@@ -15,8 +15,9 @@ const (
 	scopePrefix     = "scope.attribute."
 )
 
-// ownFields is room kept in each row for the fields that inquest adds.
-const ownFields = 32
+// ownFields is room kept in each row for the fields that inquest adds, derived
+// ones among them.
+const ownFields = 64
 
 // MaxAttributes is how many attributes of a record, its resource and its scope
 // become fields. The others go to [FieldOverflow].
@@ -34,7 +35,7 @@ func isReserved(name string) bool {
 		FieldSeverity, FieldSeverityNumber, FieldEventName, FieldObservedTime,
 		FieldName, FieldSpanKind, FieldStatus, FieldStatusMessage, FieldDuration,
 		FieldEvents, FieldLinks, FieldScopeName, FieldScopeVersion,
-		FieldValue, FieldLabels, FieldOverflow,
+		FieldValue, FieldLabels, FieldOverflow, FieldDerived,
 		FieldDroppedAttributes, FieldDroppedEvents, FieldDroppedLinks:
 		return true
 	}
@@ -185,6 +186,12 @@ func present(fields []Field) []Field {
 func (c *Converter) setResource(t Type, attrs pcommon.Map) {
 	o := &c.resource
 	all := c.list(o.fields[:0], attrs, "")
+	if c.derive != nil {
+		c.derive.ResetShared()
+		for i := range all {
+			c.derive.SeeShared(all[i].Name, all[i].Value)
+		}
+	}
 	stream := append(make([]Field, 0, len(StreamFields)+1), Field{FieldType, string(t)})
 	o.fields = all[:0]
 	for _, f := range all {
@@ -220,6 +227,9 @@ func (c *Converter) begin() {
 	c.names.reset()
 	c.start, c.taken, c.holes = len(c.fields), 0, false
 	c.overflow = c.overflow[:0]
+	if c.derive != nil {
+		c.derive.Reset()
+	}
 	for i := range c.resource.stream {
 		e := c.names.find(c.resource.stream[i].Name)
 		c.names.set(e, place{inStream, i})
@@ -239,6 +249,9 @@ func (c *Converter) attributes(attrs pcommon.Map) {
 	for name, v := range attrs.All() {
 		value := c.texts.value(v)
 		name = valid(name)
+		if c.derive != nil && c.derive.Table().Maybe(name) {
+			c.derive.See(name, value, v.Type() == pcommon.ValueTypeStr)
+		}
 		if isReserved(name) || name[0] == 'a' && isEscaped(name) {
 			name = attributePrefix + name
 		}
@@ -330,6 +343,9 @@ func (c *Converter) finish(t int64) {
 		if len(b) > len("{}") {
 			c.own(FieldOverflow, c.texts.take(b))
 		}
+	}
+	if c.derive != nil && c.derive.Any() {
+		c.addDerived()
 	}
 	if c.holes {
 		c.fields = c.fields[:c.start+len(present(c.fields[c.start:]))]

@@ -7,11 +7,13 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+
+	"inquest/record/alias"
 )
 
 // Converter turns OpenTelemetry data into rows. The same data, also after
 // encoding and decoding, gives the same rows in the same order. The zero value
-// is ready. A Converter is used by one goroutine; the rows that a method
+// is ready and derives nothing; see [NewConverter]. A Converter is used by one goroutine; the rows that a method
 // returns are valid until the next call.
 type Converter struct {
 	rows   []Row
@@ -20,6 +22,7 @@ type Converter struct {
 	seq    string
 
 	resource, scope owner
+	derive          *alias.Deriver // nil: nothing is derived
 
 	// The row under construction.
 	start    int // its first field in fields
@@ -27,6 +30,7 @@ type Converter struct {
 	holes    bool
 	names    names
 	overflow []Field
+	room     int // bytes left for derived fields
 }
 
 // maxKeptFields bounds the memory that a Converter holds on to between calls.

@@ -26,8 +26,11 @@ type Head struct {
 	ScopeVersion string
 	// Attributes are all other fields by name: the record's own attributes under
 	// the names that their sender gave, those of its resource and scope under
-	// the names that they are stored by. nil when there are none.
+	// the names that they are stored by. nil when there are none. Canonical
+	// names of attributes that were sent under other ones are among them.
 	Attributes map[string]string
+	// Derived are the names among Attributes that nobody sent.
+	Derived []string
 }
 
 // Log is a log record as it is read back from a store.

@@ -71,6 +71,8 @@ func (p *parser) field(name, value string) {
 		p.head.ScopeName = value
 	case FieldScopeVersion:
 		p.head.ScopeVersion = value
+	case FieldDerived:
+		p.head.Derived = strings.Split(value, ",")
 	case FieldOverflow:
 		var more map[string]string
 		p.json(name, value, &more)

@@ -125,11 +125,15 @@ const (
 	FieldEvents        = "events"         // JSON array: [{"time_ns":…,"name":…,"attributes":{…}}]
 	FieldLinks         = "links"          // JSON array: [{"trace_id":…,"span_id":…,"attributes":{…}}]
 	// FieldRequestID is the request id, under whatever name it was sent.
-	FieldRequestID    = "request.id"
-	FieldScopeName    = "scope.name"
-	FieldScopeVersion = "scope.version"
-	FieldValue        = "value"  // an exemplar's value
-	FieldLabels       = "labels" // an exemplar's series labels, JSON object of strings
+	FieldRequestID = "request.id"
+	// Of an event whose raw input is not in the record itself.
+	FieldInputSize       = "input.size"       // bytes, decimal
+	FieldPayload         = "payload.sha256"   // names the content in the payload store
+	FieldPayloadRedacted = "payload.redacted" // true where it is not the raw input itself
+	FieldScopeName       = "scope.name"
+	FieldScopeVersion    = "scope.version"
+	FieldValue           = "value"  // an exemplar's value
+	FieldLabels          = "labels" // an exemplar's series labels, JSON object of strings
 
 	// What the sender's SDK left out, as it says itself; absent when nothing.
 	FieldDroppedAttributes = "dropped_attributes_count"
@@ -140,6 +144,10 @@ const (
 	// on fields of one record and those with names above the limit. Nothing is
 	// lost, but they are not indexed.
 	FieldOverflow = "attributes_overflow"
+
+	// FieldDerived names the fields that were not sent but derived of others by
+	// the table of aliases, separated by commas.
+	FieldDerived = "record.derived"
 )
 
 // StreamFields are the resource attributes that make up [Row.Stream], after

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"inquest/admit"
 	"inquest/journal"
 	"inquest/journal/segment"
 	"inquest/journal/vfs"
@@ -33,7 +34,11 @@ type Config struct {
 	SyncInterval time.Duration
 	// Aliases is a file that adds to the table of aliases; none when empty.
 	Aliases string
-	Logger  *slog.Logger
+	// Policy, Payloads and OnLetters are as in [Options].
+	Policy    *admit.Policy
+	Payloads  *Payloads
+	OnLetters func([]admit.Letter)
+	Logger    *slog.Logger
 }
 
 // DefaultConfig is what a recorder uses when nothing is set.
@@ -105,6 +110,7 @@ func openOn(cfg Config, fsys vfs.FS, j journal.Journal, aliases *alias.Table) (*
 	r, err := New(Options{
 		Journal: j, Records: records, Samples: samples,
 		Dir: cfg.Dir, FS: fsys, SyncInterval: cfg.SyncInterval, Aliases: aliases, Logger: cfg.Logger,
+		Policy: cfg.Policy, Payloads: cfg.Payloads, OnLetters: cfg.OnLetters,
 	})
 	if err != nil {
 		return nil, errors.Join(err, records.Close(), samples.Close())

@@ -18,53 +18,6 @@ import (
 	"inquest/store"
 )
 
-// LetterFilter chooses open dead letters. A field that is empty chooses all.
-type LetterFilter struct {
-	IDs                           []string
-	Reason, Service, Source, Kind string
-	// From (inclusive) and To (exclusive) bound when the letters came.
-	From, To time.Time
-}
-
-// Query is the LogsQL query that returns the open letters of f.
-func (f LetterFilter) Query() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "{%q=%q", record.FieldType, string(record.TypeDeadLetter))
-	if f.Service != "" {
-		fmt.Fprintf(&b, `,"service.name"=%q`, f.Service)
-	}
-	b.WriteString("}")
-	equal := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, " %q:=%q", name, value)
-		}
-	}
-	equal(record.FieldLetterReason, f.Reason)
-	equal(record.FieldLetterSource, f.Source)
-	equal(record.FieldLetterKind, f.Kind)
-	if len(f.IDs) > 0 {
-		fmt.Fprintf(&b, " %q:in(", record.FieldLetterID)
-		for i, id := range f.IDs {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteString(strconv.Quote(id))
-		}
-		b.WriteByte(')')
-	}
-	fmt.Fprintf(&b, " %q:!in({%q=%q} | fields %q)", record.FieldLetterID, record.FieldType, string(record.TypeDeadLetterDone), record.FieldLetterID)
-	return b.String()
-}
-
-// Redriven is what became of letters that were tried again.
-type Redriven struct {
-	Letters int `json:"letters"` // tried
-	Done    int `json:"done"`    // whose records are stored now
-	Records int `json:"records"` // stored
-	// Refused counts the letters that stay, by the reason that holds now.
-	Refused map[string]int `json:"refused,omitempty"`
-}
-
 // How many letters, and bytes of them, are tried in one journal entry.
 const (
 	redriveLetters = 500
@@ -75,8 +28,8 @@ const (
 // stored in one journal entry with the note that its letter is done, so that no
 // crash brings it back or loses it. Letters that are still refused stay as they
 // are.
-func (r *Recorder) Redrive(ctx context.Context, f LetterFilter) (Redriven, error) {
-	d := redrive{r: r, out: Redriven{Refused: map[string]int{}}}
+func (r *Recorder) Redrive(ctx context.Context, f admit.LetterFilter) (admit.Redriven, error) {
+	d := redrive{r: r, out: admit.Redriven{Refused: map[string]int{}}}
 	err := r.eachLetter(ctx, f, func(l storedLetter) error {
 		d.out.Letters++
 		return d.add(ctx, l)
@@ -93,7 +46,7 @@ func (r *Recorder) Redrive(ctx context.Context, f LetterFilter) (Redriven, error
 // Discard marks the letters of f as done without storing their records, for the
 // reason that a person gives. They stay in the store of records until their
 // retention ends. It returns how many there were.
-func (r *Recorder) Discard(ctx context.Context, f LetterFilter, why string) (int, error) {
+func (r *Recorder) Discard(ctx context.Context, f admit.LetterFilter, why string) (int, error) {
 	if strings.TrimSpace(why) == "" {
 		return 0, errors.New("cannot discard dead letters without a reason: say why they are not needed")
 	}
@@ -133,7 +86,7 @@ type storedLetter struct {
 
 // eachLetter calls fn for each open letter of f. One caller at a time works on
 // letters, so that none is done twice.
-func (r *Recorder) eachLetter(ctx context.Context, f LetterFilter, fn func(storedLetter) error) error {
+func (r *Recorder) eachLetter(ctx context.Context, f admit.LetterFilter, fn func(storedLetter) error) error {
 	r.letters.Lock()
 	defer r.letters.Unlock()
 	if err := r.CatchUp(ctx); err != nil {
@@ -210,7 +163,7 @@ func (r *Recorder) letterParts(ctx context.Context, id string, parts int) (strin
 // redrive gathers letters that are admitted now, by the signal of their records.
 type redrive struct {
 	r    *Recorder
-	out  Redriven
+	out  admit.Redriven
 	size int
 	n    int // letters gathered
 

@@ -83,7 +83,7 @@ func TestRedrive(t *testing.T) {
 		}
 	}
 	// With the same schema nothing changes.
-	out, err := r.Redrive(t.Context(), LetterFilter{})
+	out, err := r.Redrive(t.Context(), admit.LetterFilter{})
 	if err != nil || out.Letters != 10 || out.Done != 0 || out.Refused["schema.required"] != 10 {
 		t.Errorf("got %+v, %v", out, err)
 	}
@@ -91,11 +91,11 @@ func TestRedrive(t *testing.T) {
 
 	relaxed := bytes.Replace(schema.AIEvent(), []byte(`"trace_id", "span_id", "business"`), []byte(`"span_id", "business"`), 1)
 	r = start(relaxed)
-	f := LetterFilter{Reason: "schema.required", Kind: "event"}
+	f := admit.LetterFilter{Reason: "schema.required", Kind: "event"}
 	if out, err = r.Redrive(t.Context(), f); err != nil || out.Done != 10 || out.Records != 10 || len(out.Refused) != 0 {
 		t.Errorf("got %+v, %v", out, err)
 	}
-	if out, err = r.Redrive(t.Context(), LetterFilter{}); err != nil || out.Letters != 0 {
+	if out, err = r.Redrive(t.Context(), admit.LetterFilter{}); err != nil || out.Letters != 0 {
 		t.Errorf("letters are left: %+v, %v", out, err)
 	}
 	closeRecorder(t, r)
@@ -122,16 +122,16 @@ func TestDiscard(t *testing.T) {
 	if err := r.Logs(t.Context(), ld); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Discard(t.Context(), LetterFilter{}, " "); err == nil {
+	if _, err := r.Discard(t.Context(), admit.LetterFilter{}, " "); err == nil {
 		t.Error("discarded without a reason")
 	}
-	if n, err := r.Discard(t.Context(), LetterFilter{IDs: []string{"1-1"}}, "a test"); err != nil || n != 1 {
+	if n, err := r.Discard(t.Context(), admit.LetterFilter{IDs: []string{"1-1"}}, "a test"); err != nil || n != 1 {
 		t.Errorf("discarded %d, %v; want 1", n, err)
 	}
-	if n, err := r.Discard(t.Context(), LetterFilter{Service: "gateway"}, "a test"); err != nil || n != 2 {
+	if n, err := r.Discard(t.Context(), admit.LetterFilter{Service: "gateway"}, "a test"); err != nil || n != 2 {
 		t.Errorf("discarded %d, %v; want 2", n, err)
 	}
-	if n, err := r.Discard(t.Context(), LetterFilter{}, "a test"); err != nil || n != 0 {
+	if n, err := r.Discard(t.Context(), admit.LetterFilter{}, "a test"); err != nil || n != 0 {
 		t.Errorf("discarded %d, %v; want 0", n, err)
 	}
 }

@@ -171,9 +171,7 @@ func (c *Client) Investigations(ctx context.Context, from, to time.Time, limit i
 	params := url.Values{}
 	setTime(params, "start", from)
 	setTime(params, "end", to)
-	if limit > 0 {
-		params.Set("limit", strconv.Itoa(limit))
-	}
+	setLimit(params, limit)
 	var list []apitype.Investigation
 	_, err := c.get(ctx, "/api/v1/investigations", params, &list)
 	return list, err
@@ -198,4 +196,10 @@ func (c *Client) Report(ctx context.Context, w io.Writer, id, format string) err
 		return fmt.Errorf("cannot read the report: %w", err)
 	}
 	return nil
+}
+
+func setLimit(params url.Values, limit int) {
+	if limit > 0 {
+		params.Set("limit", strconv.Itoa(limit))
+	}
 }

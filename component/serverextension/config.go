@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/collector/config/confignet"
 	"go.opentelemetry.io/collector/config/configoptional"
 
+	"inquest/admit/truth"
+	"inquest/alert"
 	"inquest/recorder"
 )
 
@@ -25,6 +27,18 @@ type Config struct {
 	// SyncInterval is the longest time between two checkpoints of the stores. It
 	// bounds the work after a crash, not what survives it. Default: 30s.
 	SyncInterval time.Duration `mapstructure:"sync_interval"`
+	// Aliases is a file that adds to the table of aliases (docs/aliases.md).
+	// Default: none, which leaves the table that is part of the program.
+	Aliases string `mapstructure:"aliases"`
+	// Events says how AI events are checked (docs/ai-events.md).
+	Events EventsConfig `mapstructure:"events"`
+	// Payloads says whose raw inputs are kept (docs/payloads.md). Default: nobody's.
+	Payloads PayloadsConfig `mapstructure:"payloads"`
+	// Alerts are the webhooks that are told of dead letters and of what the truth
+	// check finds (docs/alerts.md).
+	Alerts alert.Config `mapstructure:"alerts"`
+	// TruthCheck compares models as served with what was meant (docs/truth-check.md).
+	TruthCheck truth.Config `mapstructure:"truth_check"`
 	// Disk bounds the use of the disk.
 	Disk DiskConfig `mapstructure:"disk"`
 	// API is the HTTP server of the query API; without it there is none.
@@ -83,7 +97,9 @@ func defaultConfig() *Config {
 			MaxRecords: Size(d.MaxRecordBytes),
 			MaxSamples: Size(d.MaxSampleBytes),
 		},
-		API: configoptional.Some(server),
+		Events:   EventsConfig{Validate: true},
+		Payloads: PayloadsConfig{MaxTotal: 10 << 30, MaxAge: 720 * time.Hour},
+		API:      configoptional.Some(server),
 	}
 }
 
@@ -102,6 +118,10 @@ func (c *Config) Validate() error {
 	if c.Disk.MaxJournal != 0 && c.Disk.MaxJournal < 128<<20 {
 		errs = append(errs, errors.New("disk::max_journal must be at least 128MiB, room for two segments"))
 	}
+	if len(c.Payloads.Policies) > 0 {
+		errs = append(errs, c.Payloads.CaptureConfig.Validate())
+	}
+	errs = append(errs, c.Alerts.Validate(), c.TruthCheck.Validate())
 	return errors.Join(errs...)
 }
 
@@ -110,6 +130,7 @@ func (c *Config) recorderConfig() recorder.Config {
 		Dir:             c.Path,
 		Retention:       c.Retention,
 		SyncInterval:    c.SyncInterval,
+		Aliases:         c.Aliases,
 		MaxRecordBytes:  int64(c.Disk.MaxRecords),
 		MaxSampleBytes:  int64(c.Disk.MaxSamples),
 		MaxJournalBytes: int64(c.Disk.MaxJournal),

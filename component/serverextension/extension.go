@@ -48,7 +48,8 @@ type server struct {
 	http *http.Server
 	done chan struct{} // closed when the HTTP server ended
 
-	metrics *metrics
+	metrics   *metrics
+	admission *admission
 }
 
 // Recorder returns the recorder; nil before Start.
@@ -58,12 +59,19 @@ func (s *server) Start(ctx context.Context, host component.Host) error {
 	s.log = slog.New(zapslog.NewHandler(s.set.Logger.Core()))
 	cfg := s.cfg.recorderConfig()
 	cfg.Logger = s.log
-	rec, err := recorder.Open(cfg)
-	if err != nil {
+	var err error
+	if s.admission, err = s.cfg.newAdmission(ctx, s.log); err != nil {
 		return err
 	}
+	cfg.Policy, cfg.Payloads, cfg.OnLetters = s.admission.policy, s.admission.payloads, s.admission.letters
+	rec, err := recorder.Open(cfg)
+	if err != nil {
+		return errors.Join(err, s.admission.close(ctx))
+	}
 	s.rec = rec
-	s.metrics, err = newMetrics(s.set.MeterProvider, rec)
+	if err = s.admission.watch(s.cfg, rec); err == nil {
+		s.metrics, err = newMetrics(s.set.MeterProvider, rec)
+	}
 	if err == nil && s.cfg.API.HasValue() {
 		err = s.serve(ctx, host)
 	}
@@ -82,6 +90,7 @@ func (s *server) serve(ctx context.Context, host component.Host) error {
 		CatchUp:      s.rec.CatchUp,
 		Status:       func() any { return s.rec.Stats() },
 		Investigator: newInvestigator(s.rec),
+		Letters:      s.rec,
 		Version:      s.set.BuildInfo.Version,
 		Logger:       s.log,
 	})
@@ -123,6 +132,11 @@ func (s *server) Shutdown(ctx context.Context) error {
 	}
 	if s.metrics != nil {
 		errs = append(errs, s.metrics.close())
+	}
+	if s.admission != nil {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		errs = append(errs, s.admission.close(ctx))
+		cancel()
 	}
 	if s.rec != nil {
 		ctx, cancel := context.WithTimeout(ctx, closeTimeout)

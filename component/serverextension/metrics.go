@@ -85,6 +85,7 @@ func (o *observer) describe() {
 	o.counter(rejected, "{record}", rejectedHelp, func(s *stats) uint64 { return s.Rejected.Points }, signal("metrics"))
 	o.counter("inquest_refused_batches", "{batch}", "Batches answered with retry later.", func(s *stats) uint64 { return s.RefusedBatches })
 	o.counter("inquest_dead_points", "{point}", "Acknowledged points that the store could not take; dead letters say why.", func(s *stats) uint64 { return s.DeadPoints })
+	o.counter("inquest_dead_letters", "{letter}", "Records that were refused and are kept whole.", func(s *stats) uint64 { return s.DeadLetters })
 	o.counter("inquest_set_aside", "{batch}", "Entries that could not be applied and lie in files.", func(s *stats) uint64 { return s.SetAside })
 	o.counter("inquest_lost_entries", "{batch}", "Entries that the disk damaged.", func(s *stats) uint64 { return s.LostEntries })
 

@@ -11,7 +11,6 @@ package alias
 
 import (
 	_ "embed"
-	"encoding/binary"
 	"fmt"
 	"os"
 )
@@ -173,25 +172,40 @@ func (t *Table) find(name string) (*names, index) {
 // Maybe is false for nearly all names that have no alias. It costs a few
 // nanoseconds, which is what the attributes of ordinary records pay.
 func (t *Table) Maybe(name string) bool {
-	if len(name) < minName {
-		return false
-	}
-	b := wholeBit(name)
-	if t.filter.whole[b/64]>>(b%64)&1 != 0 {
-		return true
-	}
-	b = headBit(name)
-	return t.filter.head[b/64]>>(b%64)&1 != 0
+	return len(name) >= minName && t.filter.lengths[name[0]]>>min(len(name), 63)&1 != 0 && t.filter.has(name)
 }
 
 // minName is the length of the shortest name that can have an alias.
 const minName = 4
 
-// filter holds one bit for each name by its length, its first and its last
-// bytes, and one for each beginning of an indexed name.
+// filter holds bits of the names that have an alias: of their lengths by first
+// byte, of whole names by length and both ends, of the heads of indexed names.
 type filter struct {
-	whole [64]uint64
-	head  [16]uint64
+	lengths [256]uint64
+	whole   [64]uint64
+	head    [16]uint64
+}
+
+func (f *filter) has(name string) bool {
+	b := wholeBit(name)
+	if f.whole[b/64]>>(b%64)&1 != 0 {
+		return true
+	}
+	b = headBit(name)
+	return f.head[b/64]>>(b%64)&1 != 0
+}
+
+func (f *filter) addName(name string) {
+	f.lengths[name[0]] |= 1 << min(len(name), 63)
+	b := wholeBit(name)
+	f.whole[b/64] |= 1 << (b % 64)
+}
+
+// addHead adds all names that begin with head.
+func (f *filter) addHead(head string) {
+	f.lengths[head[0]] |= ^uint64(0) << min(len(head), 63)
+	b := headBit(head)
+	f.head[b/64] |= 1 << (b % 64)
 }
 
 func wholeBit(name string) uint32 {
@@ -209,5 +223,6 @@ func headBit(name string) uint32 {
 }
 
 func load(s string) uint32 {
-	return binary.LittleEndian.Uint32([]byte(s[:minName]))
+	_ = s[3]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
 }

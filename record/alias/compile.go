@@ -139,8 +139,7 @@ func (c *compiler) source(s *source) error {
 			n = &names{at: index{-1, -1}}
 			c.t.exact[s.Name] = n
 		}
-		b := wholeBit(s.Name)
-		c.t.filter.whole[b/64] |= 1 << (b % 64)
+		c.t.filter.addName(s.Name)
 		return n.add(s)
 	}
 	p, err := parsePattern(s.Name)
@@ -152,8 +151,7 @@ func (c *compiler) source(s *source) error {
 		k = len(c.t.indexed)
 		c.heads[p.head] = k
 		c.t.indexed = append(c.t.indexed, indexGroup{head: p.head})
-		b := headBit(p.head)
-		c.t.filter.head[b/64] |= 1 << (b % 64)
+		c.t.filter.addHead(p.head)
 	}
 	g := &c.t.indexed[k]
 	for l := range g.names {

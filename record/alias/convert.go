@@ -40,7 +40,22 @@ func (d *Deriver) convert(s *source, h hit) (string, bool) {
 			return "", false
 		}
 	}
+	if a := s.canonical; a.Limit > 0 && len(value) > a.Limit || a.isNever(value) {
+		return "", false
+	}
 	return typed(value, text, s.canonical.Type, s.scale)
+}
+
+func (a *attribute) isNever(value string) bool {
+	if value == "" {
+		return true
+	}
+	for _, n := range a.Never {
+		if strings.EqualFold(n, value) {
+			return true
+		}
+	}
+	return false
 }
 
 // extracted is the first group of the expression that holds something, or the

@@ -102,7 +102,7 @@ func (d *Deriver) Derive(f Fields) {
 			n++
 		}
 		if f.Value(a.Name) == "" {
-			if v, ok := d.value(a, rest[:n]); ok && v != "" && (a.Limit == 0 || len(v) <= a.Limit) {
+			if v, ok := d.value(a, rest[:n]); ok {
 				f.Add(a.Name, v)
 			}
 		}

@@ -38,6 +38,8 @@ type attribute struct {
 	Description string `yaml:"description"`
 	// Limit is the longest value that is derived, in bytes; 0 means no limit.
 	Limit int `yaml:"limit"`
+	// Never lists values that say that there is none, whatever their case.
+	Never []string `yaml:"never"`
 	// Off takes the attribute out of the table, Without some of its sources.
 	Off     bool      `yaml:"off"`
 	Without []string  `yaml:"without"`

@@ -69,6 +69,7 @@ func (a *attribute) with(u *attribute) (*attribute, error) {
 	out.Unit = override(a.Unit, u.Unit)
 	out.Description = override(a.Description, u.Description)
 	out.Limit = override(a.Limit, u.Limit)
+	out.Never = append(slices.Clone(a.Never), u.Never...)
 	out.Off = u.Off
 	from, err := without(a.From, u.Without, u.at, func(s *source) string { return s.Name })
 	out.From = append(slices.Clone(u.From), from...)

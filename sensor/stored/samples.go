@@ -31,8 +31,9 @@ func (s *Source) Samples(ctx context.Context, r sensor.Range, fn func(sensor.Ser
 		return nil
 	}
 	// A range selector gives the points as they were sent; it is open at its
-	// start and closed at its end, in milliseconds.
-	expr := fmt.Sprintf(`{__name__=~".+",__name__!~".*_bucket|target_info|otel_scope_info"}[%dms]`, length.Milliseconds())
+	// start and closed at its end, in milliseconds. Canonical series repeat what
+	// was sent, so they are left out.
+	expr := fmt.Sprintf(`{__name__=~".+",__name__!~".*_bucket|target_info|otel_scope_info",alias_source=""}[%dms]`, length.Milliseconds())
 	res, err := s.samples.QueryInstant(ctx, expr, sensor.Time(r.To-int64(time.Millisecond)))
 	if err != nil {
 		return err

@@ -140,7 +140,10 @@ func (k *keyMaker) stored(fields []record.Field) (rowKey, error) {
 	return k.key(ns), nil
 }
 
+// key leaves out what was derived: it follows from the rest, and the table of
+// aliases may have changed since.
 func (k *keyMaker) key(ns int64) rowKey {
+	k.fields = record.Sent(k.fields)
 	slices.SortFunc(k.fields, func(a, b record.Field) int { return strings.Compare(a.Name, b.Name) })
 	k.buf = binary.LittleEndian.AppendUint64(k.buf[:0], uint64(ns))
 	for _, f := range k.fields {
