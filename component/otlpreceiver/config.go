@@ -22,6 +22,7 @@ const (
 	defaultLogsPath     = "/v1/logs"
 	defaultTracesPath   = "/v1/traces"
 	defaultMetricsPath  = "/v1/metrics"
+	defaultEventsPath   = "/v1/events"
 )
 
 // requestTimeout bounds the time of one HTTP request: reading it, and storing
@@ -55,6 +56,8 @@ type HTTPConfig struct {
 	MetricsURLPath URLPath `mapstructure:"metrics_url_path,omitempty"`
 	// LogsURLPath is where log records are sent to. Default: /v1/logs.
 	LogsURLPath URLPath `mapstructure:"logs_url_path,omitempty"`
+	// EventsURLPath is where AI events are sent to as JSON lines. Default: /v1/events.
+	EventsURLPath URLPath `mapstructure:"events_url_path,omitempty"`
 }
 
 // URLPath is the path of a URL, with a leading slash.
@@ -99,6 +102,7 @@ func defaultHTTP() HTTPConfig {
 		TracesURLPath:  defaultTracesPath,
 		MetricsURLPath: defaultMetricsPath,
 		LogsURLPath:    defaultLogsPath,
+		EventsURLPath:  defaultEventsPath,
 	}
 	c.NetAddr.Endpoint = defaultHTTPEndpoint
 	c.MaxRequestBodySize = record.MaxBatchSize

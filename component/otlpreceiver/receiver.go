@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/config/configgrpc"
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
@@ -129,6 +130,9 @@ func (r *otlpReceiver) startHTTP(ctx context.Context, host component.Host) error
 	mux := http.NewServeMux()
 	for _, e := range endpoints {
 		mux.HandleFunc(e.path(cfg), serveHTTP(e))
+		if logs, ok := e.(*signalEndpoint[plog.Logs]); ok && cfg.EventsURLPath != "" {
+			mux.HandleFunc(string(cfg.EventsURLPath), serveEvents(logs))
+		}
 	}
 	r.http, err = cfg.ToServer(ctx, host.GetExtensions(), r.set.TelemetrySettings, mux, confighttp.WithErrorHandler(serveError))
 	if err != nil {
