@@ -14,13 +14,17 @@ import (
 // with a warning.
 func Spans(td ptrace.Traces, b Bounds, received int64, rep *Report) (kept int) {
 	var a admission
+	return a.spans(td, b, received, rep)
+}
+
+func (a *admission) spans(td ptrace.Traces, b Bounds, received int64, rep *Report) (kept int) {
 	a.begin("span", b, received, rep)
 	td.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
 		var res extent
 		res.attributes(rs.Resource().Attributes())
 		rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
 			sh := sharedOf(res, rs.Resource(), ss.Scope())
-			refused := refusedSpans{a: &a, sh: &sh}
+			refused := refusedSpans{a: a, sh: &sh}
 			defer refused.end()
 			if sh.unfit() {
 				a.refuseAll(&sh, ss.Spans().Len())
@@ -31,6 +35,7 @@ func Spans(td ptrace.Traces, b Bounds, received int64, rep *Report) (kept int) {
 			}
 			ss.Spans().RemoveIf(func(sp ptrace.Span) bool {
 				if a.span(sp, &sh) {
+					a.decidedSpan(sp)
 					return false
 				}
 				refused.add(sp)

@@ -55,6 +55,7 @@ func (s *server) routes() []route {
 		{"/api/v1/deadletters/counts", get, query, native, s.countLetters},
 		{"/api/v1/deadletters/redrive", post, investigate, native, s.redriveLetters},
 		{"/api/v1/deadletters/discard", post, investigate, native, s.discardLetters},
+		{"/api/v1/coverage", get, investigate, native, s.coverage},
 		{"/api/v1/schema/ai-event", get, cheap, native, s.eventSchema},
 
 		{"/api/v1/query", getPost, query, native, s.promInstant},

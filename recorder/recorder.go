@@ -147,7 +147,7 @@ func (r *Recorder) Traces(ctx context.Context, td ptrace.Traces) error {
 	received := time.Now().UnixNano()
 	rep := reportOf(ctx)
 	total := td.SpanCount()
-	kept := admit.Spans(td, r.bounds(r.opts.Records), received, rep)
+	kept := r.opts.Policy.Spans(td, r.bounds(r.opts.Records), received, rep)
 	r.counts.rejectedSpans.Add(uint64(total - kept))
 	b := &batch{received: received, rows: r.lettersOf(rep, received)}
 	if kept > 0 {

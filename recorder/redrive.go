@@ -237,7 +237,7 @@ func (d *redrive) admit(ctx context.Context, l storedLetter, received int64, rep
 		if err != nil {
 			return 0, &notReadable{err}
 		}
-		if kept = admit.Spans(td, d.r.bounds(d.r.opts.Records), received, rep); kept > 0 {
+		if kept = d.r.opts.Policy.Spans(td, d.r.bounds(d.r.opts.Records), received, rep); kept > 0 {
 			d.traces.start(ptrace.NewTraces)
 			td.ResourceSpans().MoveAndAppendTo(d.traces.data.ResourceSpans())
 			d.traces.done(l, kept, rep, received)

@@ -55,9 +55,9 @@ type node struct {
 	count    int
 	needs    []string // names of required members
 	required uint64   // their bits
-	closed   bool  // no other members
-	rest     *node // form of other members; nil for any
-	mapOf    bool  // other members are no objects, so their names may have dots
+	closed   bool     // no other members
+	rest     *node    // form of other members; nil for any
+	mapOf    bool     // other members are no objects, so their names may have dots
 }
 
 // anything is a part without rules.
@@ -318,8 +318,8 @@ func (b *bound) tighten(r *big.Rat, exclusive bool) {
 // plan is the schema as the fast path uses it.
 type plan struct {
 	root    *node
-	byName  [][]*node      // leaves by the length of their attribute's name
-	objects []*node        // by id, each after the one it lies in
+	byName  [][]*node // leaves by the length of their attribute's name
+	objects []*node   // by id, each after the one it lies in
 	roles   [numRoles]*node
 }
 

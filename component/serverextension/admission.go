@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"inquest/admit"
+	"inquest/admit/decision"
 	"inquest/admit/event"
 	"inquest/admit/redact"
 	"inquest/admit/truth"
@@ -33,6 +34,11 @@ type EventsConfig struct {
 	// Schema is a file with a JSON Schema that takes the place of the published
 	// one; it may refer to it by its $id. Default: none.
 	Schema string `mapstructure:"schema"`
+	// Decisions is whether decision logs are recognised. Default: true.
+	Decisions bool `mapstructure:"decisions"`
+	// DecisionTables are files that add to the table of decision logs or replace
+	// parts of it (docs/binding.md). Default: none.
+	DecisionTables []string `mapstructure:"decision_tables"`
 }
 
 // PayloadsConfig says whose raw inputs are kept, and how much of them.
@@ -68,6 +74,15 @@ func (c *Config) newAdmission(ctx context.Context, log *slog.Logger) (_ *admissi
 	}()
 	if c.Events.Validate {
 		if a.policy.Events, err = c.Events.validator(); err != nil {
+			return a, err
+		}
+	}
+	if c.Events.Decisions {
+		table, err := decision.LoadTable(c.Events.DecisionTables...)
+		if err != nil {
+			return a, err
+		}
+		if a.policy.Decisions, err = decision.New(table); err != nil {
 			return a, err
 		}
 	}

@@ -97,7 +97,7 @@ func defaultConfig() *Config {
 			MaxRecords: Size(d.MaxRecordBytes),
 			MaxSamples: Size(d.MaxSampleBytes),
 		},
-		Events:   EventsConfig{Validate: true},
+		Events:   EventsConfig{Validate: true, Decisions: true},
 		Payloads: PayloadsConfig{MaxTotal: 10 << 30, MaxAge: 720 * time.Hour},
 		API:      configoptional.Some(server),
 	}
