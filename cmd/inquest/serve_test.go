@@ -36,17 +36,18 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func startServer(t *testing.T, dir string) *testServer {
+// startServer runs serve on dir; more are further settings.
+func startServer(t *testing.T, dir string, more ...string) *testServer {
 	t.Helper()
 	otlp, api := freePort(t), freePort(t)
-	col, err := newCollector(serveOptions{data: dir, sets: []string{
+	col, err := newCollector(serveOptions{data: dir, sets: append([]string{
 		"receivers::otlp::protocols::grpc::endpoint=" + freePort(t),
 		"receivers::otlp::protocols::http::endpoint=" + otlp,
 		"extensions::inquest::api::endpoint=" + api,
 		"extensions::inquest::disk::min_free=64MiB",
 		"service::telemetry::metrics::level=none",
 		"service::telemetry::logs::level=error",
-	}})
+	}, more...)})
 	if err != nil {
 		t.Fatal(err)
 	}
