@@ -4,7 +4,8 @@
 // described in openapi.yaml, which it serves.
 //
 // The API reads. What writes: POST /api/v1/investigations, whose verdict the
-// [Investigator] stores, and POST /api/v1/deadletters/….
+// [Investigator] stores, POST /api/v1/deadletters/… and
+// POST /api/v1/payloads/erase.
 package api
 
 import (
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"inquest/store"
+	"inquest/store/payload"
 )
 
 // Config are the parts that the API works with and its limits.
@@ -32,7 +34,9 @@ type Config struct {
 	Investigator Investigator
 	// Letters re-drives and discards dead letters. It may be nil.
 	Letters Letters
-	Limits  Limits
+	// Payloads keeps raw inputs. It may be nil: then there are none.
+	Payloads payload.Store
+	Limits   Limits
 	// AllowedHosts are names under which a server that listens on a loopback
 	// address may be asked, in addition to localhost and loopback addresses.
 	AllowedHosts []string

@@ -78,6 +78,25 @@ func TestEventsAndDeadLetters(t *testing.T) {
 	f(`{record.type="log"}`, 2)
 	f(`{record.type="log"} "request.id":="r-00000001" "ai.system.device":="cuda:0"`, 1)
 	f(`{record.type="log"} "payload.sha256":="2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" "input.size":=5 "ai.business.input":""`, 1)
+	ask := func(args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		root := newRootCommand()
+		root.SetArgs(append(args, "--server", s.api))
+		root.SetOut(&out)
+		if err := root.Execute(); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		return out.String()
+	}
+	const hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+	if got := ask("payloads", "get", hello); got != "hello" {
+		t.Errorf("payload is %q", got)
+	}
+	user := eventtest.Good(rand.New(rand.NewPCG(1, 4)), 4).Members["business"].(map[string]any)["user_id"].(string)
+	if got := ask("payloads", "erase", "--user", user); !strings.HasPrefix(got, "1 references removed, 1 payloads of 5 bytes erased") {
+		t.Errorf("erase: %s", got)
+	}
 	f(`{record.type="deadletter"} "deadletter.source":=jsonl`, 4)
 	f(`{record.type="deadletter"} "deadletter.reason":="schema.json"`, 1)
 	f(`{record.type="deadletter"} "deadletter.reason":="hash.mismatch"`, 1)

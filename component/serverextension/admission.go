@@ -161,6 +161,14 @@ func (a *admission) openPayloads(ctx context.Context, c *Config) error {
 	return nil
 }
 
+// payloadStore is nil where nothing is captured.
+func (a *admission) payloadStore() payload.Store {
+	if a.payloads == nil {
+		return nil
+	}
+	return a.payloads.Store
+}
+
 // letters tells the alerts about dead letters.
 func (a *admission) letters(letters []admit.Letter) {
 	for _, l := range letters {

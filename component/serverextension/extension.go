@@ -91,6 +91,7 @@ func (s *server) serve(ctx context.Context, host component.Host) error {
 		Status:       func() any { return s.rec.Stats() },
 		Investigator: newInvestigator(s.rec),
 		Letters:      s.rec,
+		Payloads:     s.admission.payloadStore(),
 		Version:      s.set.BuildInfo.Version,
 		Logger:       s.log,
 	})
