@@ -156,6 +156,35 @@ def test_timestamp(time_ns: int, want: str) -> None:
     assert nodes.timestamp(time_ns) == want
 
 
+def test_loading_is_logged(tmp_path: Path, receiver: Capture, process: None, validate: Validate) -> None:
+    running = inquest.init("s", receiver.endpoint)
+    log = inquest.EventLogger()
+    (tmp_path / "model").write_bytes(b"weights")
+    with (
+        inquest.instrumented_init(
+            "ranker", configured_version="v7", path=tmp_path / "model", device="cpu", on_event=log.loaded
+        ) as load,
+        load.stage("read"),
+    ):
+        pass
+    log.inference()
+    running.flush()
+    loaded, inference = receiver.events()
+    validate(loaded)
+    assert loaded["model_load"]["file_sha256"] == hashlib.sha256(b"weights").hexdigest()
+    assert list(loaded["model_load"]["stages"]) == ["read"]
+    assert inference["system"]["model_version"] == "v7"
+
+
+def test_function_init_is_not_hidden_by_its_module() -> None:
+    import subprocess
+    import sys
+
+    for first, second in (("inquest.init", "inquest"), ("inquest", "inquest.init")):
+        script = f"import {first}, {second}; assert inquest.init.__module__ == 'inquest.runtime'"
+        subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+
+
 def test_numbers_that_json_lacks(tmp_path: Path, receiver: Capture, process: None) -> None:
     running = inquest.init("s", receiver.endpoint, str(tmp_path))
     extra = {"nan": float("nan"), "inf": float("inf"), "odd": {1, 2}, "lone": "\ud800", "line": "a\nb"}

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from capture import Capture
-from test_service import free_port, started, wait_port
 
 import inquest
+from capture import Capture
 from inquest import runtime
+from test_service import free_port, started, wait_port
 
 
 def work(number: int) -> None:
@@ -34,7 +34,17 @@ def test_job_carries_the_request(tmp_path: Path, receiver: Capture, process: Non
     running = runtime.init("web", receiver.endpoint)
     with ExitStack() as stack:
         port = free_port()
-        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
+        command = [
+            "redis-server",
+            "--port",
+            str(port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--dir",
+            str(tmp_path),
+        ]
         wait_port(port, started(stack, tmp_path, "redis", command))
         connection = redis.Redis(port=port)
         queue = rq.Queue(connection=connection, job_class=inquest.rq.Job)
@@ -47,7 +57,9 @@ connection = redis.Redis(port=int(os.environ["PORT"]))
 rq.Worker(["default"], connection=connection, job_class=inquest.rq.Job).work(burst=True)
 """
         env = {**os.environ, "PORT": str(port), "ENDPOINT": receiver.endpoint}
-        subprocess.run([sys.executable, "-c", script], check=True, timeout=30, env=env, cwd=Path(__file__).parent)
+        subprocess.run(
+            [sys.executable, "-c", script], check=True, timeout=30, env=env, cwd=Path(__file__).parent
+        )
         connection.close()
     event = receiver.events()[0]
     ids = (event["n"], event["req_id"], event["trace_id"])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 import pytest
+
 from capture import Capture
 
 COUNT = 20
@@ -29,9 +30,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def started(stack: ExitStack, folder: Path, name: str, command: list[str], **env: str) -> subprocess.Popen[bytes]:
+def started(
+    stack: ExitStack, folder: Path, name: str, command: list[str], **env: str
+) -> subprocess.Popen[bytes]:
     """Start a process that is ended, first politely, when the test ends."""
-    log = stack.enter_context(open(folder / f"{name}.out", "wb"))
+    log = stack.enter_context(open(folder / f"{name}.out", "wb"))  # noqa: SIM115 (the stack closes it)
     child = subprocess.Popen(command, cwd=HERE, env={**os.environ, **env}, stdout=log, stderr=log)
     stack.callback(end, child)
     return child
@@ -72,7 +75,17 @@ def broker(tmp_path: Path) -> Iterator[dict[str, str]]:
     with ExitStack() as stack:
         if shutil.which("redis-server"):
             port = free_port()
-            command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
+            command = [
+                "redis-server",
+                "--port",
+                str(port),
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--dir",
+                str(tmp_path),
+            ]
             wait_port(port, started(stack, tmp_path, "redis", command))
             yield {"BROKER": f"redis://127.0.0.1:{port}/0"}
         else:
@@ -143,7 +156,9 @@ def test_identity_through_every_hop(
     for event in events:
         validate(event)
         assert event["req_id"] in ids
-    assert len({event["business"]["input_hash"] for event in events}) == 1, "the hash did not reach the worker"
+    assert len({event["business"]["input_hash"] for event in events}) == 1, (
+        "the hash did not reach the worker"
+    )
     assert {event["business"]["user_id"] for event in events} == {f"u-{n}" for n in range(COUNT)}
 
     kinds = [span["kind"] for span in receiver.spans]

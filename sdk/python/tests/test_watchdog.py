@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from capture import Capture
 from inquest import otlp, spool
 from inquest.durable import SpoolWriter
@@ -124,6 +126,23 @@ def test_crash_after_the_answer_sends_again_with_the_same_id(tmp_path: Path, rec
     run(tmp_path, receiver)
     ids = [log["attributes"]["event.id"] for log in receiver.logs]
     assert len(ids) == 8 and ids[:4] == ids[4:]
+
+
+def test_full_disk_does_not_send_twice(
+    tmp_path: Path, receiver: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = filled(tmp_path, 5)
+    real, failures = spool.write_position, iter(range(4))
+
+    def full(path: Path, offset: int, done: bool) -> None:
+        if next(failures, None) is not None:
+            raise OSError(28, "No space left on device")
+        real(path, offset, done)
+
+    monkeypatch.setattr(spool, "write_position", full)
+    run(tmp_path, receiver)
+    assert sent(receiver) == list(range(5))
+    assert spool.read_position(path) == (path.stat().st_size, True)
 
 
 def test_retention_takes_only_what_is_shipped(tmp_path: Path, receiver: Capture) -> None:

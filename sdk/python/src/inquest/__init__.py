@@ -8,12 +8,13 @@ importing the package, as the watchdog does, costs little.
 from __future__ import annotations
 
 import importlib
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Public name → module that has it. No module may be called "init": importing
-# it would put the module in the place of the function inquest.init.
+# Public name → module that has it.
 _HOMES = {
     "EventLogger": "events",
     "EventTooLargeError": "durable",
@@ -31,7 +32,7 @@ _HOMES = {
     "init": "runtime",
     "inject": "context",
     "instrument": "context",
-    "instrumented_init": "loading",
+    "instrumented_init": "init",
     "request": "context",
     "request_id": "context",
     "shutdown": "runtime",
@@ -85,10 +86,22 @@ if TYPE_CHECKING:
     )
     from inquest.durable import EventTooLargeError, Limits, SpoolError, SpoolFullError
     from inquest.events import EventLogger
+    from inquest.init import instrumented_init
     from inquest.processes import ProcessPoolExecutor
     from inquest.runtime import Runtime, init, shutdown
     from inquest.streaming import wrap_async_stream, wrap_stream
     from inquest.tensors import tensor_stats
+
+
+class _Package(types.ModuleType):
+    """This package. Importing its module ``init`` must not hide the function ``init``."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name == "init" and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,8 @@ carries it back. A server span is started where no other instrumentation has.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, MutableMapping
 from contextlib import ExitStack
 from typing import Any, Callable
@@ -33,7 +35,7 @@ class RequestMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         if scope["type"] not in ("http", "websocket"):
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, _flushing(send) if scope["type"] == "lifespan" else send)
             return
         headers = _headers(scope)
         outer = trace.get_current_span()
@@ -125,3 +127,24 @@ def _name(span: trace.Span, scope: Scope) -> None:
 def _tracer() -> trace.Tracer:
     process = runtime.configured()
     return process.tracer if process else trace.get_tracer("inquest", runtime.VERSION)
+
+
+def _flush() -> None:
+    process = runtime.configured()
+    if process is not None:
+        with contextlib.suppress(Exception):
+            process.flush(5.0)
+
+
+def _flushing(send: Send) -> Send:
+    """Send what is queued before the server is told that the application is down.
+
+    Servers such as uvicorn then end by the signal that stopped them, which runs no exit handlers.
+    """
+
+    async def flush_first(message: Message) -> None:
+        if message["type"].startswith("lifespan.shutdown."):
+            await asyncio.get_running_loop().run_in_executor(None, _flush)
+        await send(message)
+
+    return flush_first

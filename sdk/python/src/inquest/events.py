@@ -123,9 +123,6 @@ class EventLogger:
         **shared: Unpack[Shared],
     ) -> str:
         """Log that a model was loaded (stages in seconds). Later events of the process name its version."""
-        process = runtime.current()
-        process.model_version = configured_version or process.model_version
-        process.device = device or process.device
         own = {
             "configured_version": configured_version,
             "configured_path": configured_path,
@@ -135,6 +132,20 @@ class EventLogger:
             "fallback": fallback,
             "stages": stages,
         }
+        return self._load(own, shared)
+
+    def loaded(self, event: Mapping[str, Any]) -> str:
+        """Log what instrumented_init recorded: give this method as its on_event."""
+        failed = event.get("error")
+        if not failed:
+            return self._load(event, {})
+        message = f"cannot load {event.get('model_name')}: {failed}"
+        return self._load(event, {"level": "ERROR", "message": message})
+
+    def _load(self, own: Mapping[str, Any], shared: Shared) -> str:
+        process = runtime.current()
+        process.model_version = own.get("configured_version") or process.model_version
+        process.device = own.get("device") or process.device
         return self._write("model_load", own, shared)
 
     def inference(self, *, stages: Optional[Mapping[str, float]] = None, **shared: Unpack[Shared]) -> str:

@@ -8,7 +8,6 @@ import logging
 import os
 import random
 import socket
-import sys
 import threading
 import time
 import uuid
@@ -367,4 +366,3 @@ def shutdown() -> None:
     """End the runtime of this process, if there is one: flush and close."""
     if _current is not None:
         _current.shutdown()
-    sys.stderr.flush()

@@ -44,6 +44,7 @@ _log = logging.getLogger("inquest.watchdog")
 
 _ASIDE_LIMIT = 256 << 20  # bytes; beyond it shipping stops rather than losing anything
 _MAX_WAIT_S = 30.0
+_MAX_ERRORS = 1 << 20  # bytes of what broken watchdogs said
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class _File:
     offset: int
     done: bool
     header: dict[str, Any] = field(default_factory=dict)
+    noted: bool = True
 
 
 class _Away(Exception):
@@ -100,6 +102,7 @@ class Watchdog:
         self._files: dict[str, _File] = {}
         self._stop = threading.Event()
         self._shown: Optional[Status] = None
+        self._unsaved = ""
 
     def stop(self) -> None:
         """Ask run to end after one more attempt. Safe from a signal handler."""
@@ -155,6 +158,8 @@ class Watchdog:
             del self._files[gone]
         for name in names:
             file = self._files.get(name) or self._enter(name)
+            if not file.noted:
+                self._save(file)
             if file.done:
                 continue
             # Asked before reading: what a dead one wrote is then all there.
@@ -197,7 +202,7 @@ class Watchdog:
         for line in lines:
             record = _record(file.path.stem, line)
             if record is None:
-                broken.append(line)
+                broken.append(_because(line, line.reason or "not a log record"))
             else:
                 good.append(line)
                 records.append(record)
@@ -237,8 +242,22 @@ class Watchdog:
         self._note(file, size, done=True)
 
     def _note(self, file: _File, offset: int, done: bool = False) -> None:
-        spool.write_position(file.path, offset, done)
-        file.offset, file.done = offset, done
+        """Remember how far a file is shipped, on disk if that works.
+
+        On a full disk it does not. What was acknowledged is then sent again only
+        if this process dies as well.
+        """
+        file.offset, file.done, file.noted = offset, done, False
+        self._save(file)
+
+    def _save(self, file: _File) -> None:
+        try:
+            spool.write_position(file.path, file.offset, file.done)
+            file.noted = True
+        except OSError as error:
+            if str(error) != self._unsaved:
+                _log.error("cannot write a position: %s; trying again", error)
+            self._unsaved = str(error)
 
     def _aside(self, file: _File, lines: Sequence[spool.Line]) -> None:
         if not lines:
@@ -296,7 +315,10 @@ def _record(stem: str, line: spool.Line) -> Optional[dict[str, Any]]:
     """Return the record of a line with its event id, or None when the line is broken."""
     if line.payload is None:
         return None
-    record = json.loads(line.payload)
+    try:
+        record = json.loads(line.payload)
+    except ValueError:
+        return None
     if not isinstance(record, dict):
         return None
     identity = {"key": "event.id", "value": {"stringValue": spool.event_id(stem, line.offset)}}
@@ -369,6 +391,8 @@ def _spawn(settings: Settings) -> subprocess.Popen[bytes]:
     command += ["--interval", str(settings.interval_s), "--linger", str(settings.linger_s)]
     command += ["--keep", str(settings.keep_s), "--max-total", str(settings.max_total)]
     with open(settings.folder / "watchdog.err", "ab") as errors:
+        if errors.tell() > _MAX_ERRORS:
+            errors.truncate(0)
         return subprocess.Popen(
             command,
             cwd="/",
