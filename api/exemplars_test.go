@@ -61,7 +61,7 @@ func exemplarRows() []map[string]string {
 	row := func(second int, value, trace, route string) map[string]string {
 		return map[string]string{
 			"_time": fmt.Sprintf("2026-01-02T15:00:%02dZ", second), "record.type": "exemplar", "service.name": "web", "service.namespace": "shop",
-			"service.instance.id": "i1", "name": "http.server.duration", "value": value, "labels": `{"http.route":"` + route + `","code":200}`,
+			"service.instance.id": "i1", "resource.zone": "z1", "name": "http.server.duration", "value": value, "labels": `{"http.route":"` + route + `","code":200}`,
 			"trace_id": trace, "span_id": "00000000000000a1", "journal.seq": "1",
 		}
 	}
@@ -122,7 +122,7 @@ func TestQueryExemplarsAnswer(t *testing.T) {
 	h := newTestHandler(t, Config{Records: exemplarStore(), Limits: Limits{Exemplars: 1}})
 	w := askChecked(t, h, 200, "GET", "/api/v1/query_exemplars?query=http_server_duration_seconds_bucket", nil, "")
 	const want = `{"status":"success","data":[{"seriesLabels":{"__name__":"http_server_duration_seconds_bucket","code":"200","http_route":"/cart","instance":"i1","job":"shop/web",` +
-		`"service_instance_id":"i1","service_name":"web","service_namespace":"shop"},` +
+		`"service_instance_id":"i1","service_name":"web","service_namespace":"shop","zone":"z1"},` +
 		`"exemplars":[{"labels":{"span_id":"00000000000000a1","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"},"value":"0.9","timestamp":1767366030}]}],` +
 		`"warnings":["only 1 exemplars are shown: narrow the selector or the time range"]}`
 	if got := strings.TrimSpace(w.Body.String()); got != want {

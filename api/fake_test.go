@@ -17,6 +17,7 @@ import (
 
 	"inquest/record"
 	"inquest/store"
+	"inquest/store/storetest"
 )
 
 // fakeRecords answers queries that contain a text with the rows that belong to
@@ -143,6 +144,7 @@ func newTestHandler(t testing.TB, cfg Config) http.Handler {
 	if cfg.Samples == nil {
 		cfg.Samples = &fakeSamples{result: store.Result{Value: promql.Vector{}}}
 	}
+	cfg.Records = storetest.Volatile(cfg.Records)
 	h, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -46,7 +47,10 @@ func putAll(m pcommon.Map, pairs ...any) {
 		case []byte:
 			m.PutEmptyBytes(pairs[i].(string)).FromRaw(v)
 		case map[string]any:
-			_ = m.PutEmptyMap(pairs[i].(string)).FromRaw(v)
+			inner := m.PutEmptyMap(pairs[i].(string))
+			for _, k := range slices.Sorted(maps.Keys(v)) { // duplicates keep their order
+				putAll(inner, k, v[k])
+			}
 		case []any:
 			_ = m.PutEmptySlice(pairs[i].(string)).FromRaw(v)
 		default:

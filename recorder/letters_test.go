@@ -18,7 +18,7 @@ func letters(t *testing.T, r *Recorder) map[string]map[string]string {
 	err := r.Records().QueryRecords(t.Context(), store.RecordQuery{LogsQL: `{record.type="deadletter"}`}, func(fields []record.Field) error {
 		m := map[string]string{}
 		for _, f := range fields {
-			m[f.Name] = strings.Clone(f.Value)
+			m[strings.Clone(f.Name)] = strings.Clone(f.Value)
 		}
 		if _, ok := out[m[record.FieldLetterID]]; ok {
 			t.Errorf("letter %q is stored twice", m[record.FieldLetterID])

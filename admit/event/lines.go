@@ -26,7 +26,7 @@ type Line struct {
 
 // ReadLines calls take for each line of r that is not blank, without its end
 // (LF, CRLF). A byte order mark at the start is skipped. The last line needs no
-// end. A line of more than limit bytes comes with a reason and with its first
+// end, or half of one (CR). A line of more than limit bytes comes with a reason and with its first
 // limit bytes only; the lines after it come as usual. limit 0 stands for
 // [MaxLineSize].
 //
@@ -95,7 +95,7 @@ func (l *lineReader) next() (Line, error) {
 		switch {
 		case last == [2]byte{'\r', '\n'}:
 			line.Size -= 2
-		case last[1] == '\n':
+		case last[1] == '\n', errors.Is(err, io.EOF) && last[1] == '\r':
 			line.Size--
 		}
 		line.Text = l.buf[:min(int64(len(l.buf)), line.Size, int64(l.limit))]

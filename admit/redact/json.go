@@ -78,7 +78,7 @@ func (j *jsonRedactor) str(i int) int {
 			j.put(i+1, end-1, out)
 		}
 		if isKey {
-			j.key = strings.ToLower(string(inner))
+			j.key = keyOf(inner)
 		}
 		return end
 	}
@@ -92,9 +92,14 @@ func (j *jsonRedactor) str(i int) int {
 		}
 	}
 	if isKey {
-		j.key = strings.ToLower(text)
+		j.key = keyOf([]byte(text))
 	}
 	return end
+}
+
+// keyOf returns the end of a name, which says most of what it holds.
+func keyOf(name []byte) string {
+	return strings.ToLower(string(name[max(0, len(name)-maxKey):]))
 }
 
 // value redacts what a string means.

@@ -10,6 +10,21 @@ type scanner struct {
 	// floor is where the last escape sequence ended. No span begins before it
 	// and ends after it, so that escapes stay whole.
 	floor int
+	// Where the last runs ended, so that text that keeps promising something is
+	// not read again and again.
+	keys, jwtBody, values memo
+}
+
+// memo remembers a run of bytes: from wherever in it one looks, it ends where
+// it ends.
+type memo struct{ start, end int }
+
+// until returns the end of the run that i is in, found by end(i) if need be.
+func (m *memo) until(i int, end func(int) int) int {
+	if i < m.start || i >= m.end {
+		*m = memo{i, end(i)}
+	}
+	return m.end
 }
 
 // class says what a byte may be the beginning of.
@@ -130,6 +145,9 @@ func (s *scanner) byteAt(i int) byte {
 	}
 	return s.text[i]
 }
+
+// keyRun returns the end of the key that i is in.
+func (s *scanner) keyRun(i int) int { return s.while(i, keyBytes) }
 
 // while returns the end of the longest run of bytes that ok takes, from i.
 func (s *scanner) while(i int, ok *[256]bool) int {

@@ -79,7 +79,7 @@ func (s *scanner) prefixed(i int, w []byte) int {
 		if w[0] != f.prefix[0] || !s.has(i, f.prefix) {
 			continue
 		}
-		end := s.while(i+len(f.prefix), keyBytes)
+		end := s.keys.until(i+len(f.prefix), s.keyRun)
 		if f.prefix == "SG." && s.byteAt(end) == '.' {
 			end = s.while(end+1, keyBytes)
 		}
@@ -107,11 +107,11 @@ func (s *scanner) jwt(i int, w []byte) int {
 	if !bytes.HasPrefix(w, []byte("eyJ")) {
 		return 0
 	}
-	head := s.while(i, keyBytes)
+	head := s.keys.until(i, s.keyRun)
 	if head-i < 16 || !s.has(head, ".eyJ") {
 		return 0
 	}
-	body := s.while(head+1, keyBytes)
+	body := s.jwtBody.until(head+1, s.keyRun)
 	if body-head < 16 || s.byteAt(body) != '.' {
 		return 0
 	}
@@ -136,8 +136,11 @@ func (s *scanner) scheme(end int, w []byte) int {
 	for s.byteAt(start) == ' ' {
 		start++
 	}
+	if start == end {
+		return end
+	}
 	stop := s.while(start, base64Bytes)
-	if start == end || stop-start < least {
+	if stop-start < least {
 		return end
 	}
 	value := bytes.TrimRight(s.text[start:stop], ".-")
@@ -192,15 +195,23 @@ func (s *scanner) assignment(at, next int) int {
 	if kind == "" {
 		return next
 	}
-	end := start
-	for end < len(s.text) && !valueEnds[s.text[end]] && (s.text[end] < 0x80 || !s.has(end, "，") && !s.has(end, "。")) {
-		end++
+	end := s.values.until(start, s.valueEnd)
+	if end-start > maxSecret {
+		return next
 	}
 	value := bytes.TrimRight(s.text[start:end], ".!?")
 	if !secretValue(kind, value, s.text[at] == '=') {
 		return next
 	}
 	return s.add(kind, start, start+len(value))
+}
+
+// valueEnd returns the end of the value that i is in.
+func (s *scanner) valueEnd(i int) int {
+	for i < len(s.text) && !valueEnds[s.text[i]] && (s.text[i] < 0x80 || !s.has(i, "，") && !s.has(i, "。")) {
+		i++
+	}
+	return i
 }
 
 // assigned tells what the name that ends before at holds.
@@ -227,7 +238,7 @@ func (s *scanner) assigned(at int) string {
 const maxSecret = 4096
 
 func secretValue(kind string, value []byte, assigned bool) bool {
-	if len(value) < 4 || len(value) > maxSecret || bytes.HasPrefix(value, []byte("[redacted")) || bytes.ContainsAny(value, "(") {
+	if len(value) < 4 || bytes.HasPrefix(value, []byte("[redacted")) || bytes.ContainsAny(value, "(") {
 		return false
 	}
 	switch strings.ToLower(string(value[:min(len(value), 10)])) {

@@ -20,6 +20,7 @@ import (
 	"inquest/record"
 	"inquest/store"
 	"inquest/store/local"
+	"inquest/store/storetest"
 )
 
 // world is telemetry that a test makes.
@@ -101,7 +102,7 @@ func (w *world) store(t testing.TB) *local.Records {
 func (w *world) answers(t testing.TB, r *local.Records, from, to time.Duration, o Options) (map[string]string, Counts) {
 	t.Helper()
 	got := map[string]string{}
-	res, err := Bind(t.Context(), r, w.at.Add(from), w.at.Add(to), o, func(fields []record.Field, b bind.Binding, out bind.Outcome) error {
+	res, err := Bind(t.Context(), storetest.Volatile(r), w.at.Add(from), w.at.Add(to), o, func(fields []record.Field, b bind.Binding, out bind.Outcome) error {
 		body := ""
 		for _, f := range Annotate(slices.Clone(fields), b) {
 			switch f.Name {
@@ -182,7 +183,7 @@ func TestBind(t *testing.T) {
 
 	// An error of fn ends it.
 	stop := errors.New("stop")
-	_, err := Bind(t.Context(), r, w.at, w.at.Add(time.Hour), Options{}, func([]record.Field, bind.Binding, bind.Outcome) error { return stop })
+	_, err := Bind(t.Context(), storetest.Volatile(r), w.at, w.at.Add(time.Hour), Options{}, func([]record.Field, bind.Binding, bind.Outcome) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v", err)
 	}
@@ -254,11 +255,11 @@ func TestSameAnswer(t *testing.T) {
 
 func TestBadStore(t *testing.T) {
 	r := newWorld().store(t)
-	if _, err := Bind(t.Context(), r, time.Time{}, time.Time{}, Options{}, nil); err != nil {
+	if _, err := Bind(t.Context(), storetest.Volatile(r), time.Time{}, time.Time{}, Options{}, nil); err != nil {
 		t.Error(err)
 	}
 	r.Close()
-	if _, err := Bind(t.Context(), r, time.Time{}, time.Time{}, Options{}, nil); err == nil {
+	if _, err := Bind(t.Context(), storetest.Volatile(r), time.Time{}, time.Time{}, Options{}, nil); err == nil {
 		t.Error("a closed store is no error")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"inquest/record"
 	"inquest/store"
 	"inquest/store/local"
+	"inquest/store/storetest"
 )
 
 // world is telemetry that a test makes and stores.
@@ -93,11 +94,11 @@ func (w *world) measure(o Options) *Report {
 	if err := records.Flush(ctx); err != nil {
 		w.t.Fatal(err)
 	}
-	r, err := Measure(ctx, records, w.at, w.at.Add(5*time.Minute), o)
+	r, err := Measure(ctx, storetest.Volatile(records), w.at, w.at.Add(5*time.Minute), o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	again, err := Measure(ctx, records, w.at, w.at.Add(5*time.Minute), o)
+	again, err := Measure(ctx, storetest.Volatile(records), w.at, w.at.Add(5*time.Minute), o)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"inquest/sensor"
 	"inquest/store"
 	"inquest/store/local"
+	"inquest/store/storetest"
 )
 
 // testSource is a source over real stores that hold one span, one log record
@@ -125,7 +126,7 @@ func testSource(t *testing.T) (*Source, time.Time) {
 	if err := records.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return New(records, samples), at
+	return New(storetest.Volatile(records), samples), at
 }
 
 func TestSource(t *testing.T) {
