@@ -79,8 +79,11 @@ func BenchmarkAttributesOfRecord(b *testing.B) {
 	}, fast)
 }
 
-func BenchmarkLibraryBody(b *testing.B)       { benchmark(b, eventtest.Event.BodyRecord, byLibrary) }
-func BenchmarkLibraryAttributes(b *testing.B) { benchmark(b, eventtest.Event.AttributeRecord, byLibrary) }
+func BenchmarkLibraryBody(b *testing.B) { benchmark(b, eventtest.Event.BodyRecord, byLibrary) }
+
+func BenchmarkLibraryAttributes(b *testing.B) {
+	benchmark(b, eventtest.Event.AttributeRecord, byLibrary)
+}
 
 func BenchmarkBroken(b *testing.B) {
 	v, rng := newValidator(b), source()

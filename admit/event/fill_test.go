@@ -198,7 +198,10 @@ func TestParts(t *testing.T) {
 	f(e.AttributeRecord(), func(lr plog.LogRecord) { lr.Attributes().PutEmptyMap("ai.extra").PutInt("n", 1) }, "")
 	f(e.AttributeRecord(), func(lr plog.LogRecord) { lr.Attributes().PutEmptyBytes("ai.extra").FromRaw([]byte{1}) }, "")
 	f(e.AttributeRecord(), func(lr plog.LogRecord) { lr.Body().SetEmptyMap().PutStr("k", "v") }, "")
-	f(e.MapRecord(), func(lr plog.LogRecord) { lr.Body().Map().PutStr("a.b", "1"); lr.Body().Map().PutEmptyMap("a").PutStr("b", "2") }, CodeConflict)
+	f(e.MapRecord(), func(lr plog.LogRecord) {
+		lr.Body().Map().PutStr("a.b", "1")
+		lr.Body().Map().PutEmptyMap("a").PutStr("b", "2")
+	}, CodeConflict)
 	f(e.MapRecord(), func(lr plog.LogRecord) { nest(lr.Body().Map().PutEmpty("deep"), 40) }, CodeDepth)
 	f(e.MapRecord(), func(lr plog.LogRecord) { twoMaps(lr.Body().Map(), "req_id", "r").MoveTo(lr.Body().Map()) }, CodeDuplicate)
 }

@@ -57,8 +57,19 @@ func odd(rng *rand.Rand) any {
 		"1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000000001Z", "2262-04-11T23:47:16.854775807Z", "2262-04-11T23:47:16.854775808Z",
 		int64(0), int64(-1), int64(1), int64(100), int64(101), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53, int64(1)<<53 + 1,
 		0.0, math.Copysign(0, -1), 100.0, 100.00000000000001, 99.99999999999999, -1e-300, 1e300, 5e-324, 1.5, 3.0, math.MaxFloat64,
-		[]any{}, []any{int64(1)}, []any{1.0}, []any{"a"}, []any{nil}, []any{[]any{}}, []any{int64(-1)}, []any{map[string]any{"a": int64(1)}},
-		map[string]any{}, map[string]any{"a": int64(1)}, map[string]any{"a.b": int64(1)}, map[string]any{"": int64(1)}, map[string]any{"a": map[string]any{"b": nil}},
+		[]any{},
+		[]any{int64(1)},
+		[]any{1.0},
+		[]any{"a"},
+		[]any{nil},
+		[]any{[]any{}},
+		[]any{int64(-1)},
+		[]any{map[string]any{"a": int64(1)}},
+		map[string]any{},
+		map[string]any{"a": int64(1)},
+		map[string]any{"a.b": int64(1)},
+		map[string]any{"": int64(1)},
+		map[string]any{"a": map[string]any{"b": nil}},
 	}
 	return all[rng.IntN(len(all))]
 }

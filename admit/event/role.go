@@ -59,5 +59,3 @@ func (f *facts) give(r role, value string) {
 func (f *facts) fill(r role, value string) {
 	f.filled[r], f.value[r] = true, value
 }
-
-func (f *facts) has(r role) bool { return f.given[r] || f.filled[r] }

@@ -38,14 +38,25 @@ var keyForms = []struct {
 	prefix   string
 	min, max int
 }{
-	{"AKIA", 20, 20}, {"ASIA", 20, 20}, {"ABIA", 20, 20}, {"ACCA", 20, 20}, // AWS
-	{"ghp_", 40, 255}, {"gho_", 40, 255}, {"ghu_", 40, 255}, {"ghs_", 40, 255}, {"ghr_", 40, 255}, // GitHub
+	{"AKIA", 20, 20},
+	{"ASIA", 20, 20},
+	{"ABIA", 20, 20},
+	{"ACCA", 20, 20}, // AWS
+	{"ghp_", 40, 255},
+	{"gho_", 40, 255},
+	{"ghu_", 40, 255},
+	{"ghs_", 40, 255},
+	{"ghr_", 40, 255}, // GitHub
 	{"github_pat_", 33, 255},
-	{"hf_", 37, 100},                                                                                                  // Hugging Face
-	{"npm_", 40, 40},                                                                                                  // npm
-	{"gsk_", 40, 100},                                                                                                 // Groq
-	{"nvapi_", 40, 99},                                                                                                // NVIDIA
-	{"sk_live_", 24, 255}, {"sk_test_", 24, 255}, {"rk_live_", 24, 255}, {"rk_test_", 24, 255}, {"pk_live_", 24, 255}, // Stripe
+	{"hf_", 37, 100},   // Hugging Face
+	{"npm_", 40, 40},   // npm
+	{"gsk_", 40, 100},  // Groq
+	{"nvapi_", 40, 99}, // NVIDIA
+	{"sk_live_", 24, 255},
+	{"sk_test_", 24, 255},
+	{"rk_live_", 24, 255},
+	{"rk_test_", 24, 255},
+	{"pk_live_", 24, 255}, // Stripe
 	{"xai_", 40, 255},
 }
 

@@ -159,8 +159,10 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, er
 	if err != nil {
 		return nil, missing(name, err)
 	}
-	defer object.Close()
 	data, err := io.ReadAll(io.LimitReader(object, limit+1))
+	if closeErr := object.Close(); err == nil {
+		err = closeErr
+	}
 	if err != nil {
 		return nil, missing(name, err)
 	}
