@@ -76,6 +76,9 @@ const (
 	FieldLetterOutcome  = "deadletter.outcome"  // of one that is done: redriven or discarded
 )
 
+// FieldFinding holds a stored [Finding] in JSON.
+const FieldFinding = "finding.json"
+
 // Names of fields that inquest gives. All other names are the sender's
 // attribute names, unchanged, except where two would meet:
 //
@@ -130,6 +133,7 @@ const (
 	FieldInputSize       = "input.size"       // bytes, decimal
 	FieldPayload         = "payload.sha256"   // names the content in the payload store
 	FieldPayloadRedacted = "payload.redacted" // true where it is not the raw input itself
+	FieldPayloadMissing  = "payload.missing"  // why the payload that was to be kept is not: "unavailable"
 	FieldScopeName       = "scope.name"
 	FieldScopeVersion    = "scope.version"
 	FieldValue           = "value"  // an exemplar's value

@@ -13,6 +13,7 @@ type Memory struct {
 	AllSpans  []Span
 	AllLogs   []Log
 	AllSeries []Series
+	AllNoted  []Noted
 	// Errors make the named quadrants unavailable.
 	Errors map[record.Quadrant]error
 	// Covered says for which stretches there is data; nil means always.
@@ -58,6 +59,18 @@ func (m *Memory) Samples(_ context.Context, r Range, fn func(Series) error) erro
 		s.Points = slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return !r.Contains(p.Time) })
 		if len(s.Points) > 0 {
 			if err := fn(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Noted implements [Noter].
+func (m *Memory) Noted(_ context.Context, r Range, fn func(Noted) error) error {
+	for _, n := range m.AllNoted {
+		if r.Contains(n.Finding.To.UnixNano()) {
+			if err := fn(n); err != nil {
 				return err
 			}
 		}

@@ -98,6 +98,19 @@ func (r Range) Contains(t int64) bool { return t >= r.From && t < r.To }
 // Time converts a time in ns.
 func Time(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
+// Noted is a finding that was made while telemetry was recorded, by a check that
+// needs no baseline, such as that of which model version is served.
+type Noted struct {
+	Finding record.Finding
+	Service string // that it concerns, where the finding's entity is another
+}
+
+// Noter is a [Source] that has such findings. A source need not be one.
+type Noter interface {
+	// Noted gives the findings that were told in the range, the oldest first.
+	Noted(ctx context.Context, r Range, fn func(Noted) error) error
+}
+
 // Source gives telemetry of a stretch of time, From inclusive, To exclusive. A
 // method calls fn for each item in any order, never concurrently; what fn gets
 // is valid after it returns. An error of fn ends the call and is returned as it

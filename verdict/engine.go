@@ -142,5 +142,6 @@ type evidence struct {
 	voc      *sensor.Vocabulary
 	examined []Examined
 	missing  []Missing
+	noted    []sensor.Noted // found by checks while recording
 	has      map[record.Quadrant]bool
 }

@@ -232,3 +232,35 @@ func TestDetect(t *testing.T) {
 	f("exception", sensor.Service("chat-api"))
 	f("queue", sensor.Service("model-server"))
 }
+
+// What a check noted while recording is evidence next to what was measured.
+func TestNoted(t *testing.T) {
+	onset := start.Add(quiet)
+	noted := func(kind string, at time.Time) sensor.Noted {
+		return sensor.Noted{Service: "model-server", Finding: record.Finding{
+			Quadrant: record.QuadrantResources, Sensor: "truth", Kind: kind, Subject: "/models/m1/current",
+			Entity: record.Entity{Kind: record.EntityModelVersion, Of: "m1", Name: "v2"}, Direction: record.DirectionAppeared,
+			From: at.Add(-10 * time.Second), To: at.Add(10 * time.Second), Onset: &at, OnsetErrorSeconds: 10,
+			Observed: 1, Strength: 1e-3, Text: "the configured path is a link to another version",
+		}}
+	}
+	f := func(world string, want string, noted ...sensor.Noted) {
+		t.Helper()
+		src := build(world)
+		src.AllNoted = noted
+		v := judge(t, src, ask())
+		got := string(v.State)
+		if v.Cause != nil {
+			got += " " + v.Cause.Fault + " " + v.Cause.Entity.String()
+		}
+		if got != want {
+			t.Errorf("%s, %d noted: %s, want %s\n%s", world, len(noted), got, want, show(v))
+		}
+	}
+	f("bad model", "confirmed wrong-model-version model_version:m1/v2", noted("path_symlink", onset))
+	f("bad model", "confirmed wrong-model-version model_version:m1/v2", noted("file_changed", onset.Add(-time.Minute)))
+	// What stood before explains no change, nor does what has no part in it.
+	f("bad model", "suspected bad-model-version service:model-server", noted("path_symlink", start.Add(quiet/2)))
+	f("queue", "confirmed queue-buildup service:model-server", noted("path_unreadable", onset))
+	f("none", "inconclusive")
+}

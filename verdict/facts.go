@@ -65,6 +65,7 @@ func newFacts(ev *evidence, q Question) *facts {
 			f.past = append(f.past, history{c.Past, c.Distance, i >= requests})
 		}
 	}
+	f.take(ev.noted)
 	f.topology(ev)
 	for i := range f.findings {
 		x := &f.findings[i]
@@ -81,6 +82,10 @@ func newFacts(ev *evidence, q Question) *facts {
 // topology joins entities from the edges that were seen in incident or baseline.
 func (f *facts) topology(ev *evidence) {
 	edges := map[record.Edge]bool{}
+	for _, e := range f.edges {
+		edges[e] = true
+	}
+	f.edges = f.edges[:0]
 	profiles := append(append([]*sensor.Profile{ev.requests, ev.series}, ev.baseRequests...), ev.baseSeries...)
 	for _, p := range profiles {
 		for e := range p.Edges {
@@ -168,6 +173,13 @@ func (f *facts) joinDependencies(set map[record.Entity]bool) {
 func (f *facts) self(e record.Entity) []record.Entity {
 	out := append([]record.Entity{e}, f.parts[e]...)
 	for _, p := range f.parts[e] {
+		if p.Kind == record.EntityService { // of a model's version
+			for _, q := range f.parts[p] {
+				if !slices.Contains(out, q) {
+					out = append(out, q)
+				}
+			}
+		}
 		for _, h := range f.hosts[p] {
 			if h.Kind == record.EntityGPU {
 				out = append(out, h)

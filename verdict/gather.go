@@ -43,6 +43,9 @@ func (e *Engine) gather(ctx context.Context, q Question) (*evidence, error) {
 	if err := e.readSeries(ctx, ev, e.plan(ev, covers, record.QuadrantMetrics), all, covers); err != nil {
 		return nil, err
 	}
+	if err := e.readNoted(ctx, ev); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(ev.missing, func(a, b Missing) int {
 		return cmp.Or(cmp.Compare(a.Quadrant, b.Quadrant), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Reason, b.Reason))
 	})

@@ -17,7 +17,7 @@ type Settings struct {
 	Logger *slog.Logger
 	// Finding is called when what is found of a service changes. Calls for one
 	// service come one after the other; the next look waits for it.
-	Finding func(record.Finding)
+	Finding func(service string, f record.Finding)
 	// Alert is called when something is found that contradicts, or that keeps the
 	// truth from being told. [alert.Alerter.Notify] fits.
 	Alert func(alert.Event)
@@ -50,7 +50,7 @@ func start(c Config, set Settings) *Checker {
 		set.Logger = slog.New(slog.DiscardHandler)
 	}
 	if set.Finding == nil {
-		set.Finding = func(record.Finding) {}
+		set.Finding = func(string, record.Finding) {}
 	}
 	if set.Alert == nil {
 		set.Alert = func(alert.Event) {}

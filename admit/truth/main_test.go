@@ -65,7 +65,7 @@ type heard struct {
 
 func (h *heard) settings() Settings {
 	return Settings{
-		Finding: func(f record.Finding) { h.mu.Lock(); h.findings = append(h.findings, f); h.mu.Unlock() },
+		Finding: func(_ string, f record.Finding) { h.mu.Lock(); h.findings = append(h.findings, f); h.mu.Unlock() },
 		Alert:   func(e alert.Event) { h.mu.Lock(); h.alerts = append(h.alerts, e); h.mu.Unlock() },
 	}
 }

@@ -174,7 +174,7 @@ func (w *watch) hash(ctx context.Context, t *tree) {
 }
 
 func (w *watch) tell(c change) {
-	w.k.set.Finding(c.finding)
+	w.k.set.Finding(w.s.Name, c.finding)
 	if c.alert != nil {
 		w.k.set.Alert(*c.alert)
 	}

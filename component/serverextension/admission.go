@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -16,15 +15,11 @@ import (
 	"inquest/admit"
 	"inquest/admit/decision"
 	"inquest/admit/event"
-	"inquest/admit/redact"
 	"inquest/admit/truth"
 	"inquest/alert"
-	"inquest/journal/vfs"
 	"inquest/record"
 	"inquest/recorder"
 	"inquest/schema"
-	"inquest/store/payload"
-	"inquest/store/payload/folder"
 )
 
 // EventsConfig says how AI events are checked.
@@ -40,18 +35,6 @@ type EventsConfig struct {
 	// parts of it (docs/binding.md). Default: none.
 	DecisionTables []string `mapstructure:"decision_tables"`
 }
-
-// PayloadsConfig says whose raw inputs are kept, and how much of them.
-type PayloadsConfig struct {
-	redact.CaptureConfig `mapstructure:",squash"`
-	// MaxTotal bounds the content of all payloads; the oldest go first. Default: 10GiB.
-	MaxTotal Size `mapstructure:"max_total"`
-	// MaxAge is how long payloads are kept. Default: 720h.
-	MaxAge time.Duration `mapstructure:"max_age"`
-}
-
-// sweepInterval is the time between two looks for payloads past their age.
-const sweepInterval = time.Hour
 
 // admission is what the extension runs for the recorder: the event schema, the
 // payload store, the truth check and the alerts.
@@ -69,7 +52,7 @@ func (c *Config) newAdmission(ctx context.Context, log *slog.Logger) (_ *admissi
 	a := &admission{log: log, policy: &admit.Policy{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.close(ctx))
+			err = errors.Join(err, a.abandon(ctx))
 		}
 	}()
 	if c.Events.Validate {
@@ -86,7 +69,7 @@ func (c *Config) newAdmission(ctx context.Context, log *slog.Logger) (_ *admissi
 			return a, err
 		}
 	}
-	if len(c.Payloads.Policies) > 0 {
+	if c.havePayloads() {
 		if err := a.openPayloads(ctx, c); err != nil {
 			return a, err
 		}
@@ -110,8 +93,8 @@ func (a *admission) watch(c *Config, rec *recorder.Recorder) error {
 	a.truth, err = truth.New(c.TruthCheck, truth.Settings{
 		Logger: a.log,
 		Alert:  a.alerts.Notify,
-		Finding: func(f record.Finding) {
-			if err := keepFinding(rec, f); err != nil {
+		Finding: func(service string, f record.Finding) {
+			if err := keepFinding(rec, service, f); err != nil {
 				a.log.Error("cannot record a finding of the truth check", "error", err)
 			}
 		},
@@ -128,45 +111,6 @@ func (e EventsConfig) validator() (*event.Validator, error) {
 		}
 	}
 	return event.New(data)
-}
-
-func (a *admission) openPayloads(ctx context.Context, c *Config) error {
-	capture, err := redact.NewCapture(c.Payloads.CaptureConfig)
-	if err != nil {
-		return err
-	}
-	store, err := folder.Open(ctx, vfs.OS{}, filepath.Join(c.Path, "payloads"), payload.Options{
-		MaxTotal: int64(c.Payloads.MaxTotal), MaxAge: c.Payloads.MaxAge,
-	})
-	if err != nil {
-		return err
-	}
-	a.payloads = &recorder.Payloads{Store: store, Capture: capture}
-	ctx, a.stop = context.WithCancel(context.Background())
-	a.swept = make(chan struct{})
-	go func() {
-		defer close(a.swept)
-		for tick := time.NewTicker(sweepInterval); ; {
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return
-			case <-tick.C:
-				if _, err := store.Sweep(ctx); err != nil && ctx.Err() == nil {
-					a.log.Error("cannot remove payloads past their age", "error", err)
-				}
-			}
-		}
-	}()
-	return nil
-}
-
-// payloadStore is nil where nothing is captured.
-func (a *admission) payloadStore() payload.Store {
-	if a.payloads == nil {
-		return nil
-	}
-	return a.payloads.Store
 }
 
 // letters tells the alerts about dead letters.
@@ -232,7 +176,7 @@ func (a *admission) close(ctx context.Context) error {
 }
 
 // keepFinding records a finding that no investigation made.
-func keepFinding(rec *recorder.Recorder, f record.Finding) error {
+func keepFinding(rec *recorder.Recorder, service string, f record.Finding) error {
 	data, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -241,14 +185,14 @@ func keepFinding(rec *recorder.Recorder, f record.Finding) error {
 	defer cancel()
 	return rec.Rows(ctx, []record.Row{{
 		Time:   time.Now().UnixNano(),
-		Stream: []record.Field{{Name: record.FieldType, Value: string(record.TypeFinding)}},
+		Stream: []record.Field{{Name: record.FieldType, Value: string(record.TypeFinding)}, {Name: "service.name", Value: service}},
 		Fields: []record.Field{
 			{Name: record.FieldBody, Value: f.Text},
 			{Name: "finding.kind", Value: f.Kind},
 			{Name: "finding.sensor", Value: f.Sensor},
 			{Name: "finding.quadrant", Value: string(f.Quadrant)},
 			{Name: "finding.entity", Value: f.Entity.String()},
-			{Name: "finding.json", Value: string(data)},
+			{Name: record.FieldFinding, Value: string(data)},
 		},
 	}})
 }

@@ -118,9 +118,6 @@ func (c *Config) Validate() error {
 	if c.Disk.MaxJournal != 0 && c.Disk.MaxJournal < 128<<20 {
 		errs = append(errs, errors.New("disk::max_journal must be at least 128MiB, room for two segments"))
 	}
-	if len(c.Payloads.Policies) > 0 {
-		errs = append(errs, c.Payloads.CaptureConfig.Validate())
-	}
 	errs = append(errs, c.Alerts.Validate(), c.TruthCheck.Validate())
 	return errors.Join(errs...)
 }

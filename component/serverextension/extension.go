@@ -66,11 +66,11 @@ func (s *server) Start(ctx context.Context, host component.Host) error {
 	cfg.Policy, cfg.Payloads, cfg.OnLetters = s.admission.policy, s.admission.payloads, s.admission.letters
 	rec, err := recorder.Open(cfg)
 	if err != nil {
-		return errors.Join(err, s.admission.close(ctx))
+		return errors.Join(err, s.admission.abandon(ctx))
 	}
 	s.rec = rec
 	if err = s.admission.watch(s.cfg, rec); err == nil {
-		s.metrics, err = newMetrics(s.set.MeterProvider, rec)
+		s.metrics, err = newMetrics(s.set.MeterProvider, rec, s.admission.alerts)
 	}
 	if err == nil && s.cfg.API.HasValue() {
 		err = s.serve(ctx, host)
@@ -92,6 +92,7 @@ func (s *server) serve(ctx context.Context, host component.Host) error {
 		Investigator: newInvestigator(s.rec),
 		Letters:      s.rec,
 		Payloads:     s.admission.payloadStore(),
+		Eraser:       eraser{s.rec},
 		Version:      s.set.BuildInfo.Version,
 		Logger:       s.log,
 	})

@@ -2,21 +2,29 @@ package serverextension
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"inquest/alert"
 	"inquest/recorder"
 )
 
-// metrics publishes a recorder's own state through the Collector's telemetry
+// metrics publishes the state of a recorder and of its alerts through the Collector's telemetry
 // (Prometheus format on localhost:8888 by default).
 type metrics struct {
-	registration metric.Registration
+	registrations []metric.Registration
 }
 
-func (m *metrics) close() error { return m.registration.Unregister() }
+func (m *metrics) close() error {
+	var errs []error
+	for _, r := range m.registrations {
+		errs = append(errs, r.Unregister())
+	}
+	return errors.Join(errs...)
+}
 
 // observer builds instruments and keeps how each is read.
 type observer struct {
@@ -30,6 +38,16 @@ func (o *observer) counter(name, unit, help string, read func(*recorder.Stats) u
 	inst, err := o.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(help))
 	o.add(inst, err, func(ob metric.Observer, s *recorder.Stats) {
 		ob.ObserveInt64(inst, int64(read(s)), metric.WithAttributes(attrs...))
+	})
+}
+
+// counters is a counter for each value of a label.
+func (o *observer) counters(name, unit, help, label string, read func(*recorder.Stats) map[string]uint64) {
+	inst, err := o.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(help))
+	o.add(inst, err, func(ob metric.Observer, s *recorder.Stats) {
+		for value, n := range read(s) {
+			ob.ObserveInt64(inst, int64(n), metric.WithAttributes(attribute.String(label, value)))
+		}
 	})
 }
 
@@ -53,7 +71,7 @@ func (o *observer) add(inst metric.Observable, err error, read func(metric.Obser
 	o.read = append(o.read, read)
 }
 
-func newMetrics(provider metric.MeterProvider, rec *recorder.Recorder) (*metrics, error) {
+func newMetrics(provider metric.MeterProvider, rec *recorder.Recorder, alerts *alert.Alerter) (*metrics, error) {
 	o := &observer{meter: provider.Meter("inquest/recorder")}
 	o.describe()
 	if o.err != nil {
@@ -69,7 +87,13 @@ func newMetrics(provider metric.MeterProvider, rec *recorder.Recorder) (*metrics
 	if err != nil {
 		return nil, fmt.Errorf("cannot publish metrics: %w", err)
 	}
-	return &metrics{registration: reg}, nil
+	m := &metrics{registrations: []metric.Registration{reg}}
+	reg, err = alertMetrics(o.meter, alerts)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot publish metrics: %w", err), m.close())
+	}
+	m.registrations = append(m.registrations, reg)
+	return m, nil
 }
 
 func (o *observer) describe() {
@@ -85,7 +109,8 @@ func (o *observer) describe() {
 	o.counter(rejected, "{record}", rejectedHelp, func(s *stats) uint64 { return s.Rejected.Points }, signal("metrics"))
 	o.counter("inquest_refused_batches", "{batch}", "Batches answered with retry later.", func(s *stats) uint64 { return s.RefusedBatches })
 	o.counter("inquest_dead_points", "{point}", "Acknowledged points that the store could not take; dead letters say why.", func(s *stats) uint64 { return s.DeadPoints })
-	o.counter("inquest_dead_letters", "{letter}", "Records that were refused and are kept whole.", func(s *stats) uint64 { return s.DeadLetters })
+	o.counters("inquest_dead_letters", "{letter}", "Records that were refused and are kept whole, by reason.", "reason", func(s *stats) map[string]uint64 { return s.DeadLettersByReason })
+	o.counter("inquest_missing_payloads", "{event}", "Events recorded without the payload that was to be kept of them.", func(s *stats) uint64 { return s.MissingPayloads })
 	o.counter("inquest_set_aside", "{batch}", "Entries that could not be applied and lie in files.", func(s *stats) uint64 { return s.SetAside })
 	o.counter("inquest_lost_entries", "{batch}", "Entries that the disk damaged.", func(s *stats) uint64 { return s.LostEntries })
 

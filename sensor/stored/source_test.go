@@ -230,3 +230,49 @@ func TestUnits(t *testing.T) {
 	f("tokens_per_request", "")
 	f("temperature_celsius", "Cel")
 }
+
+func TestNoted(t *testing.T) {
+	records, err := local.OpenRecords(local.RecordsOptions{Dir: t.TempDir(), MinFreeBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := records.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	row := func(second int, text string) record.Row {
+		return record.Row{
+			Time:   at.Add(time.Duration(second) * time.Second).UnixNano(),
+			Stream: []record.Field{{Name: record.FieldType, Value: string(record.TypeFinding)}, {Name: "service.name", Value: "ranker"}},
+			Fields: []record.Field{{Name: record.FieldFinding, Value: text}, {Name: record.FieldSeq, Value: "1"}},
+		}
+	}
+	rows := []record.Row{row(2, `{"kind":"file_changed","onset":"2026-01-01T00:00:00Z"}`), row(1, `{"kind":"path_symlink"}`), row(60, `{"kind":"later"}`)}
+	if err := records.Append(t.Context(), store.Batch{Seq: 1, Rows: rows}); err != nil {
+		t.Fatal(err)
+	}
+	if err := records.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	src := New(storetest.Volatile(records), nil)
+	got := ""
+	take := func(n sensor.Noted) error {
+		got += n.Service + " " + n.Finding.Kind + ";"
+		return nil
+	}
+	r := sensor.Range{From: at.UnixNano(), To: at.Add(time.Minute).UnixNano()}
+	if err := src.Noted(t.Context(), r, take); err != nil || got != "ranker path_symlink;ranker file_changed;" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := records.Append(t.Context(), store.Batch{Seq: 2, Rows: []record.Row{row(3, `{`)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := records.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := src.Noted(t.Context(), r, take); err == nil {
+		t.Error("a finding that cannot be read passes")
+	}
+}
