@@ -67,6 +67,35 @@ func TestDocsHaveAll(t *testing.T) {
 	}
 }
 
+// The table of a user's own that the documentation shows is a good one.
+func TestDocsExample(t *testing.T) {
+	data, err := os.ReadFile(docsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "```yaml\n")
+	example, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("there is none")
+	}
+	tab, err := Parse("own.yaml", []byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tab.Attribute("acme.tokens_in"); len(got) != 1 || got[0].Name != "gen_ai.usage.input_tokens" {
+		t.Errorf("acme.tokens_in leads to %v", got)
+	}
+	if got := tab.Attribute("correlation_id"); len(got) != 0 {
+		t.Errorf("a source that was taken out leads to %v", got)
+	}
+	if got := tab.Metric("gw_queue_ms"); len(got) != 1 || got[0].Name != "acme.queue.wait" {
+		t.Errorf("gw_queue_ms leads to %v", got)
+	}
+	if got := tab.Metric("sglang:cache_hit_rate"); len(got) != 0 {
+		t.Errorf("a name that is off is led to by %v", got)
+	}
+}
+
 // docsTables is what the documentation shows of a table.
 func docsTables(t *Table) string {
 	var b strings.Builder
@@ -84,7 +113,7 @@ func docsTables(t *Table) string {
 		for _, s := range a.From {
 			from = append(from, s.describe())
 		}
-		row(&b, code(a.Name), typed(a.Type, a.Unit), a.Description, strings.Join(from, "<br>"))
+		row(&b, code(a.Name), typeCell(a.Type, a.Unit), a.Description, strings.Join(from, "<br>"))
 	}
 	fmt.Fprintf(&b, "\n### Metrics: %d canonical names\n\n| canonical name | type | meaning | sources |\n|---|---|---|---|\n", len(t.metricList))
 	for _, m := range t.metricList {
@@ -92,7 +121,7 @@ func docsTables(t *Table) string {
 		for _, s := range m.From {
 			from = append(from, s.describe())
 		}
-		row(&b, code(m.Name), typed(m.Type, m.Unit), m.Description, strings.Join(from, "<br>"))
+		row(&b, code(m.Name), typeCell(m.Type, m.Unit), m.Description, strings.Join(from, "<br>"))
 	}
 	b.WriteByte('\n')
 	return b.String()
@@ -105,7 +134,7 @@ func row(b *strings.Builder, cells ...string) {
 // code is text as code in a cell of a table.
 func code(s string) string { return "`" + strings.ReplaceAll(s, "|", `\|`) + "`" }
 
-func typed(t Type, unit string) string {
+func typeCell(t Type, unit string) string {
 	if unit == "" {
 		return string(t)
 	}
@@ -137,7 +166,7 @@ func (s *source) describe() string {
 			more = append(more, "no others")
 		}
 	}
-	return code(s.Name) + " (" + strings.Join(append([]string{s.Dialect}, append(more, scaled(s.scale, s.Unit, s.canonical.Unit)...)...), "; ") + ")"
+	return code(s.Name) + " (" + strings.Join(append([]string{s.Dialect}, append(more, conversion(s.scale, s.Unit, s.canonical.Unit)...)...), "; ") + ")"
 }
 
 func (s *metricSource) describe() string {
@@ -154,7 +183,7 @@ func (s *metricSource) describe() string {
 	if s.Blank > 0 {
 		more = append(more, "none from "+code(number64(s.Blank)))
 	}
-	return code(s.Name) + " (" + strings.Join(append([]string{s.Dialect}, append(more, scaled(s.scale, s.Unit, s.canonical.Unit)...)...), "; ") + ")"
+	return code(s.Name) + " (" + strings.Join(append([]string{s.Dialect}, append(more, conversion(s.scale, s.Unit, s.canonical.Unit)...)...), "; ") + ")"
 }
 
 func renamed(values map[string]string) string {
@@ -169,7 +198,7 @@ func renamed(values map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-func scaled(scale float64, from, to string) []string {
+func conversion(scale float64, from, to string) []string {
 	switch {
 	case scale == 1:
 		return nil
