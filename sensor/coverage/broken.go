@@ -22,21 +22,24 @@ const slack = 100 * time.Millisecond
 // queueTime is how long a message may wait until its consumer begins.
 const queueTime = 2 * time.Minute
 
-// brokenContexts finds calls that the callee served as roots of other traces.
-func (s *search) brokenContexts() {
+// openGroups sorts the calls without a child by the way they go.
+func (s *search) openGroups() map[callGroup][]int32 {
 	groups := map[callGroup][]int32{}
 	for _, i := range s.open {
-		sp := &s.spans[i]
-		g := callGroup{sp.service, sp.kind, sp.name, sp.peer, sp.destination, sp.task}
-		groups[g] = append(groups[g], i)
+		groups[s.group(i)] = append(groups[s.group(i)], i)
 	}
-	siblings := s.siblings()
+	return groups
+}
+
+func (s *search) group(i int32) callGroup {
+	sp := &s.spans[i]
+	return callGroup{sp.service, sp.kind, sp.name, sp.peer, sp.destination, sp.task}
+}
+
+// brokenContexts finds calls that the callee served as roots of other traces.
+func (s *search) brokenContexts(groups map[callGroup][]int32, siblings map[callGroup]string) {
 	byMessage := s.rootsByMessage()
 	torn, how := map[edge][]int32{}, map[edge]string{}
-	order := slices.SortedFunc(maps.Keys(groups), func(a, b callGroup) int {
-		return cmp.Or(strings.Compare(a.service, b.service), strings.Compare(a.name, b.name), strings.Compare(a.kind, b.kind),
-			strings.Compare(a.peer, b.peer), strings.Compare(a.destination, b.destination), strings.Compare(a.task, b.task))
-	})
 	note := func(e edge, evidence string, calls []int32) {
 		torn[e] = append(torn[e], calls...)
 		if how[e] == "" {
@@ -46,7 +49,7 @@ func (s *search) brokenContexts() {
 			s.matched[i] = true
 		}
 	}
-	for _, g := range order {
+	for _, g := range inOrder(groups) {
 		calls := groups[g]
 		rest := calls[:0:0]
 		direct := map[string][]int32{}
@@ -90,7 +93,7 @@ func (s *search) siblings() map[callGroup]string {
 		if !sp.isCall() || !s.called[i] {
 			continue
 		}
-		g := callGroup{sp.service, sp.kind, sp.name, sp.peer, sp.destination, sp.task}
+		g := s.group(int32(i))
 		if to, ok := out[g]; ok && to != s.callee[i] {
 			out[g] = ""
 		} else if !ok {
@@ -123,6 +126,9 @@ func (s *search) rootsByMessage() map[string]string {
 // calleeOf returns the one service that calls of a group go to, and how that is
 // known, or "".
 func (s *search) calleeOf(g callGroup, calls []int32, siblings map[callGroup]string) (to, evidence string) {
+	if to := s.loggers[g]; to != "" && len(s.starts(to)) > 0 {
+		return to, "its log records name the messages"
+	}
 	named := map[string]string{}
 	for service, roots := range s.roots {
 		if service == g.service || service == "" {
@@ -130,6 +136,13 @@ func (s *search) calleeOf(g callGroup, calls []int32, siblings map[callGroup]str
 		}
 		if e := s.named(g, service, roots); e != "" {
 			named[service] = e
+		}
+	}
+	if len(named) == 0 && g.kind == "producer" {
+		for service, spans := range s.begun {
+			if service != g.service && service != "" && 2*s.withNameOf(g.task, spans) >= len(calls) {
+				named[service] = "its traces begin with spans of the task's name"
+			}
 		}
 	}
 	if len(named) == 1 {
@@ -143,7 +156,21 @@ func (s *search) calleeOf(g callGroup, calls []int32, siblings map[callGroup]str
 	if len(named) > 1 {
 		return "", ""
 	}
+	if g.kind == "producer" {
+		return s.follows(g, calls)
+	}
 	return s.byTime(g, calls)
+}
+
+// withNameOf counts the spans that have the name of the task.
+func (s *search) withNameOf(task string, spans []int32) int {
+	n := 0
+	for _, i := range spans {
+		if namesTask(s.spans[i].name, task) {
+			n++
+		}
+	}
+	return n
 }
 
 // named tells whether the calls name the service or what it serves.
@@ -169,25 +196,26 @@ func (s *search) named(g callGroup, service string, roots []int32) string {
 	return ""
 }
 
-// served returns the calls at whose time a root of the service began.
+// served returns the calls at whose time the service began a trace.
 func (s *search) served(calls []int32, service string) []int32 {
 	var out []int32
+	starts := s.starts(service)
 	for _, i := range calls {
+		roots := s.roots[service]
 		from, to := s.spans[i].start-int64(slack), s.spans[i].end+int64(slack)
 		if s.spans[i].kind == "producer" {
-			to = s.spans[i].start + int64(queueTime)
+			roots, to = starts, s.spans[i].start+int64(queueTime)
 		}
-		if s.rootBetween(service, from, to, math.MaxInt64) {
+		if s.rootBetween(roots, from, to, math.MaxInt64) {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// rootBetween tells whether a root of the service began between from and to and
-// ended by the time end.
-func (s *search) rootBetween(service string, from, to, end int64) bool {
-	roots := s.roots[service]
+// rootBetween tells whether one of the roots began between from and to and ended
+// by the time end.
+func (s *search) rootBetween(roots []int32, from, to, end int64) bool {
 	i, _ := slices.BinarySearchFunc(roots, from, func(i int32, t int64) int { return cmp.Compare(s.spans[i].start, t) })
 	for ; i < len(roots) && s.spans[roots[i]].start <= to; i++ {
 		if s.spans[roots[i]].end <= end {
@@ -219,7 +247,7 @@ func (s *search) byTime(g callGroup, calls []int32) (to, evidence string) {
 		inside, total := 0, 0.0
 		for _, i := range calls {
 			c := &s.spans[i]
-			if s.rootBetween(service, c.start, c.end, c.end) {
+			if s.rootBetween(roots, c.start, c.end, c.end) {
 				inside++
 			}
 			total += float64(c.end - c.start)

@@ -108,9 +108,15 @@ func (s *search) openCallers(v *Service) map[string]caller {
 		if s.matched[i] || sp.service == v.Name {
 			continue
 		}
+		g := s.group(i)
 		if word := namesService(sp, v.Name); word != "" {
 			named[sp.service] = append(named[sp.service], i)
 			how[sp.service] = fmt.Sprintf("its calls without a child name %s", word)
+			s.taken[g] = true
+		} else if s.loggers[g] == v.Name {
+			named[sp.service] = append(named[sp.service], i)
+			how[sp.service] = fmt.Sprintf("log records of %s name its messages", quote(v.Name))
+			s.taken[g] = true
 		}
 		if sp.kind == "producer" {
 			producers[sp.service] = append(producers[sp.service], i)
@@ -120,18 +126,26 @@ func (s *search) openCallers(v *Service) map[string]caller {
 	for from, calls := range named {
 		found[from] = caller{from, how[from], s.examples(calls)}
 	}
-	if len(found) == 0 && len(producers) == 1 && v.Spans == 0 && s.onlyBlind(v) {
+	if len(found) == 0 && len(producers) == 1 && v.Spans == 0 {
 		for from, calls := range producers {
+			if !s.onlyBlind(v, from) {
+				break
+			}
+			for _, i := range calls {
+				s.taken[s.group(i)] = true
+			}
 			found[from] = caller{from, "it alone sends messages that no span takes, and this is the only service without spans", s.examples(calls)}
 		}
 	}
 	return found
 }
 
-// onlyBlind tells whether v is the only service that has records and no spans.
-func (s *search) onlyBlind(v *Service) bool {
+// onlyBlind tells whether v is the only service that may take messages unseen:
+// none else has records and no spans, or begins traces that nobody asked for.
+func (s *search) onlyBlind(v *Service, sender string) bool {
 	for i := range s.report.Services {
-		if o := &s.report.Services[i]; o.Name != v.Name && o.Spans == 0 && o.Logs > 0 {
+		o := &s.report.Services[i]
+		if o.Name != v.Name && (o.Spans == 0 && o.Logs > 0 || o.Name != sender && len(s.begun[o.Name]) >= leastCalls) {
 			return false
 		}
 	}

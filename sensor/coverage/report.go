@@ -87,6 +87,10 @@ const (
 	RequestIDLost Kind = "request_id_lost"
 	// NoIDs: the service's log records carry no trace id, its caller's do.
 	NoIDs Kind = "no_ids"
+	// Untaken: messages of the caller are taken by no span, and it cannot be told
+	// by which service. To is the service that logs them or, where none does, the
+	// destination.
+	Untaken Kind = "untaken"
 )
 
 // Tear is a place where the chain tears.
@@ -141,12 +145,17 @@ func Measure(ctx context.Context, records store.RecordReader, from, to time.Time
 		return nil, fmt.Errorf("cannot search for torn chains: %w", err)
 	}
 	s.join()
-	s.brokenContexts()
+	groups, siblings := s.openGroups(), s.siblings()
+	if err := s.namedInLogs(groups); err != nil {
+		return nil, fmt.Errorf("cannot look for messages in log records: %w", err)
+	}
+	s.brokenContexts(groups, siblings)
 	s.unknownParents()
 	if err := s.requestIDs(); err != nil {
 		return nil, fmt.Errorf("cannot compare request ids: %w", err)
 	}
 	s.servicesWithoutIDs()
+	s.untaken(groups, siblings)
 	slices.SortFunc(r.Tears, func(a, b Tear) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.To, b.To), strings.Compare(a.From, b.From), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Text, b.Text))
 	})

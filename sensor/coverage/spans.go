@@ -60,11 +60,14 @@ type search struct {
 	called  []bool                   // by span: has a child in another service, or its callee's side
 	callee  []string                 // by span: the service of that child
 	roots   map[string][]int32       // entries without a parent, by service
+	begun   map[string][]int32       // other spans that begin a trace, by service
 	orphans map[string][]int32       // spans whose parent is not stored, by service
 	entries map[string]int           // spans that begin a visit, by service
 	open    []int32                  // calls without a child
 	torn    map[edge]string          // ways with a broken context: how they were told
 	matched map[int32]bool           // open calls of which the callee is known
+	loggers map[callGroup]string     // calls whose messages the log records of one service name
+	taken   map[callGroup]bool       // calls without a child that name a service without ids
 	hosts   map[string]string        // pod, host or instance to the one service there
 	begins  map[string]int64         // by trace: when its first span began
 }
@@ -187,12 +190,15 @@ func (s *search) join() {
 	s.joined, s.traces = map[edge]int{}, map[edge]map[string]bool{}
 	s.called, s.callee = make([]bool, len(s.spans)), make([]string, len(s.spans))
 	s.roots, s.orphans, s.entries = map[string][]int32{}, map[string][]int32{}, map[string]int{}
-	s.torn, s.matched = map[edge]string{}, map[int32]bool{}
+	s.begun = map[string][]int32{}
+	began := map[string]bool{} // traces of which a span was seen
+	s.torn, s.matched, s.taken = map[edge]string{}, map[int32]bool{}, map[callGroup]bool{}
 	for i := range s.spans {
 		s.byID[spanKey{s.spans[i].trace, s.spans[i].id}] = int32(i)
 	}
 	for i := range s.spans {
-		s.joinOne(int32(i))
+		s.joinOne(int32(i), !began[s.spans[i].trace])
+		began[s.spans[i].trace] = true
 	}
 	for i := range s.spans {
 		if s.spans[i].isCall() && !s.called[i] && s.within(int32(i)) {
@@ -201,7 +207,7 @@ func (s *search) join() {
 	}
 }
 
-func (s *search) joinOne(i int32) {
+func (s *search) joinOne(i int32, first bool) {
 	sp := &s.spans[i]
 	p, known := s.byID[spanKey{sp.trace, sp.parent}]
 	switch {
@@ -209,8 +215,11 @@ func (s *search) joinOne(i int32) {
 		if s.within(i) {
 			s.entries[sp.service]++
 		}
-		if sp.isEntry() || sp.kind == "" { // not what the service began by itself
+		if sp.isEntry() || sp.kind == "" {
 			s.roots[sp.service] = append(s.roots[sp.service], i)
+		} else if first {
+			// By itself, or because nothing told it of the message that it serves.
+			s.begun[sp.service] = append(s.begun[sp.service], i)
 		}
 	case !known:
 		if s.within(i) {
