@@ -25,8 +25,8 @@ const (
 
 // appender is the state of Append, Missing and Sync, which one goroutine calls.
 type appender struct {
-	rows   *logstorage.LogRows
-	fields []logstorage.Field
+	rows *logstorage.LogRows
+	row  rowBuilder
 	// adding is held while spare's rows are on their way into the library.
 	adding sync.Mutex
 	spare  *logstorage.LogRows
@@ -126,54 +126,6 @@ func (r *Records) awaitAdding() {
 func (r *Records) flush() {
 	r.awaitAdding()
 	r.storage.DebugFlush()
-}
-
-// addRow buffers row and reports whether its stream may be new.
-func (r *Records) addRow(row *record.Row) (newStream bool) {
-	a := &r.app
-	fields, n := a.fields[:0], 0
-	for _, f := range row.Stream {
-		if f.Value == "" {
-			continue
-		}
-		if n+len(f.Name)+len(f.Value) > maxStreamBytes {
-			continue
-		}
-		n += len(f.Name) + len(f.Value)
-		fields = append(fields, logstorage.Field{Name: f.Name, Value: f.Value})
-	}
-	stream := len(fields)
-	if stream < len(row.Stream) {
-		fields = appendLargeStreamFields(fields, row.Stream)
-	}
-	for _, f := range row.Fields {
-		if f.Value != "" {
-			fields = append(fields, logstorage.Field{Name: f.Name, Value: f.Value})
-		}
-	}
-	a.fields = fields
-	a.rows.MustAdd(logstorage.TenantID{}, row.Time, fields, stream)
-
-	d := row.Time - row.Time%int64(day)
-	a.unsynced[d] = struct{}{}
-	var h maphash.Hash
-	h.SetSeed(a.seed)
-	writeInt(&h, d)
-	for _, f := range fields[:stream] {
-		writeInt(&h, int64(len(f.Name)))
-		h.WriteString(f.Name)
-		writeInt(&h, int64(len(f.Value)))
-		h.WriteString(f.Value)
-	}
-	key := h.Sum64()
-	if _, ok := a.streams[key]; ok {
-		return false
-	}
-	if len(a.streams) >= maxKnownStreams {
-		clear(a.streams)
-	}
-	a.streams[key] = struct{}{}
-	return true
 }
 
 // appendLargeStreamFields adds the stream fields that addRow left out.

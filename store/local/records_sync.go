@@ -60,6 +60,7 @@ func (r *Records) Sync(ctx context.Context) error {
 		return fmt.Errorf("cannot sync records: %w", err)
 	}
 	clear(r.app.unsynced)
+	r.app.row.known = false // the next row makes its day unsynced again
 	return nil
 }
 
