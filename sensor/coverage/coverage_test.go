@@ -1,6 +1,7 @@
 package coverage
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,6 +54,9 @@ func TestHealthy(t *testing.T) {
 	}
 	r := w.measure(Options{})
 	expect(t, r)
+	if text, err := json.Marshal(r); err != nil || !strings.Contains(string(text), `"tears":[]`) {
+		t.Errorf("%s, %v", text, err)
+	}
 	for _, s := range r.Services {
 		if s.TraceID.OwnShare != 1 || s.SpanID.OwnShare != 1 || s.Records == 0 || s.RequestID.WithShare != 1 {
 			t.Errorf("%+v", s)

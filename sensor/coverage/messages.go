@@ -219,31 +219,76 @@ func (s *search) soonAfter(calls, starts []int32) bool {
 }
 
 // untaken reports messages that no span takes, where neither names nor times
-// tell by whom.
+// tell for sure by whom they are.
 func (s *search) untaken(groups map[callGroup][]int32, siblings map[callGroup]string) {
-	type way struct{ from, to, service string }
-	ways := map[way][]int32{}
+	type way struct{ from, to, logger string }
+	ways, senders := map[way][]int32{}, map[string]bool{}
 	for g, calls := range groups {
 		matched := slices.ContainsFunc(calls, func(i int32) bool { return s.matched[i] })
 		if _, arrives := siblings[g]; arrives || matched || g.kind != "producer" || s.taken[g] {
 			continue
 		}
-		to := cmp.Or(g.destination, g.task, g.name)
-		ways[way{g.service, to, s.loggers[g]}] = append(ways[way{g.service, to, s.loggers[g]}], calls...)
+		w := way{g.service, cmp.Or(g.destination, g.task, g.name), s.loggers[g]}
+		ways[w] = append(ways[w], calls...)
+		senders[g.service] = true
 	}
 	for w, calls := range ways {
 		if len(calls) < leastCalls {
 			continue
 		}
 		slices.Sort(calls)
-		who := "no log record of another service names them. Whoever takes them sends nothing: instrument it"
-		if w.service != "" {
-			who = fmt.Sprintf("yet log records of %s name them. Instrument %s", quote(w.service), quote(w.service))
+		to, evidence := w.logger, ""
+		if to != "" {
+			evidence = fmt.Sprintf("log records of %s name them", quote(to))
+		} else if to = s.onlyBeginner(w.from, calls); to != "" && len(senders) == 1 {
+			evidence = fmt.Sprintf("%s alone begins traces that nobody asked for, and as many", quote(to))
+		} else {
+			to = ""
+		}
+		who := "Whoever takes them sends nothing, or nothing that tells: instrument it, and have it take traceparent and x-request-id from the message."
+		if to != "" {
+			who = fmt.Sprintf("Probably %s takes them: %s. Have %s take traceparent and x-request-id from the message.", quote(to), evidence, quote(to))
 		}
 		s.add(Tear{
-			From: w.from, To: cmp.Or(w.service, w.to), Kind: Untaken, Count: len(calls), Of: len(calls), Examples: s.examples(calls),
-			Text: fmt.Sprintf("The chain tears behind %s: no span takes any of the %d messages that it sends to %s, and %s, and have it take traceparent and x-request-id from the message.",
-				quote(w.from), len(calls), w.to, who),
+			From: w.from, To: cmp.Or(to, w.to), Kind: Untaken, Count: len(calls), Of: len(calls), Evidence: evidence, Examples: s.examples(calls),
+			Text: fmt.Sprintf("The chain tears behind %s: no span takes any of the %d messages that it sends to %s. %s", quote(w.from), len(calls), w.to, who),
 		})
 	}
+}
+
+// Limits of how many traces a service begins for each message.
+const (
+	leastTraces = 0.9 // some messages may still wait
+	mostTraces  = 10
+)
+
+// onlyBeginner returns the one service that begins traces while the calls wait,
+// about as many; "" where there are several, or one that sends no spans.
+func (s *search) onlyBeginner(from string, calls []int32) string {
+	found := ""
+	begin, end := s.spans[calls[0]].start, s.spans[calls[len(calls)-1]].start+int64(queueTime)
+	for i := range s.report.Services {
+		v := &s.report.Services[i]
+		if v.Name == from || v.Name == "" {
+			continue
+		}
+		if v.Spans == 0 && v.Logs > 0 {
+			return ""
+		}
+		n := 0
+		for _, i := range s.begun[v.Name] {
+			if t := s.spans[i].start; t >= begin && t < end {
+				n++
+			}
+		}
+		if n < leastCalls {
+			continue
+		}
+		share := float64(n) / float64(len(calls))
+		if found != "" || share < leastTraces || share > mostTraces {
+			return ""
+		}
+		found = v.Name
+	}
+	return found
 }

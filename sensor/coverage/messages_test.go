@@ -93,6 +93,31 @@ func TestTracesBegunByTheWorker(t *testing.T) {
 	f("internal", "generate answer", late, unknown)
 }
 
+// TestOnlyBeginner: where times do not tell, the only service that begins as many
+// traces is told to be the likely one.
+func TestOnlyBeginner(t *testing.T) {
+	f := func(each int, others []string, want ...string) {
+		t.Helper()
+		w := newWorld(t)
+		for i, ms := range publish(w, 40) {
+			for n := range each {
+				trace := uint64(1000 + 100*i + n)
+				w.span("gpu", "internal", "answer", trace, none, ms+200+i*379%5000+n*300, 10)
+				w.log("gpu", "answered", trace, ms+100+i*379%5000+n*300)
+			}
+			for n, other := range others {
+				w.span(other, "internal", "tick", uint64(9000+10*i+n), none, 1000*i+n, 3)
+			}
+		}
+		expect(t, w.measure(Options{}), want...)
+	}
+	f(1, nil, "untaken chat-api>gpu 40/40")
+	f(3, nil, "untaken chat-api>gpu 40/40")
+	f(12, nil, "untaken chat-api>celery 40/40")
+	f(1, []string{"cron"}, "untaken chat-api>celery 40/40")
+	f(0, nil, "untaken chat-api>celery 40/40")
+}
+
 // TestNobodyTakes: whoever takes the messages sends nothing at all.
 func TestNobodyTakes(t *testing.T) {
 	f := func(n int, want ...string) {

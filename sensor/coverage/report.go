@@ -87,9 +87,9 @@ const (
 	RequestIDLost Kind = "request_id_lost"
 	// NoIDs: the service's log records carry no trace id, its caller's do.
 	NoIDs Kind = "no_ids"
-	// Untaken: messages of the caller are taken by no span, and it cannot be told
-	// by which service. To is the service that logs them or, where none does, the
-	// destination.
+	// Untaken: messages of the caller are taken by no span, and it is not sure by
+	// which service they are. To is the one that it probably is or, where none is
+	// likely, the destination.
 	Untaken Kind = "untaken"
 )
 
@@ -136,7 +136,8 @@ func Measure(ctx context.Context, records store.RecordReader, from, to time.Time
 	if !from.Before(to) {
 		return nil, fmt.Errorf("cannot measure coverage: the range from %s to %s is empty", from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
-	r := &Report{From: from.UTC(), To: to.UTC()}
+	// Empty lists, not null: that is what the API promises.
+	r := &Report{From: from.UTC(), To: to.UTC(), Services: []Service{}, Tears: []Tear{}}
 	if err := r.measureShares(ctx, records, o); err != nil {
 		return nil, fmt.Errorf("cannot measure coverage: %w", err)
 	}
