@@ -34,7 +34,6 @@ func (a *admission) logs(ld plog.Logs, b Bounds, received int64, rep *Report) (k
 			}
 			sl.LogRecords().RemoveIf(func(lr plog.LogRecord) bool {
 				if a.log(lr, &sh) {
-					a.decided(lr)
 					return false
 				}
 				refused.add(lr)

@@ -4,7 +4,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"inquest/admit/decision"
 	"inquest/admit/event"
 )
 
@@ -13,9 +12,6 @@ import (
 type Policy struct {
 	// Events checks AI events. Nil takes them as ordinary log records.
 	Events *event.Validator
-	// Decisions recognises decision logs and spans named for decisions; nil
-	// recognises none.
-	Decisions *decision.Recogniser
 	// Validate fills in whether what an accepted event claims is true; it may be
 	// nil. It must return at once.
 	Validate func(service string, lr plog.LogRecord)
@@ -42,32 +38,6 @@ func (p *Policy) Spans(td ptrace.Traces, b Bounds, received int64, rep *Report) 
 	return a.spans(td, b, received, rep)
 }
 
-// decided types a record that tells of a decision.
-func (a *admission) decided(lr plog.LogRecord) {
-	if a.policy == nil || a.policy.Decisions == nil {
-		return
-	}
-	if d, ok := a.policy.Decisions.RecogniseLog(lr); ok {
-		d.Put(lr.Attributes())
-		a.rep.SetBody(nil) // what came is not what is stored
-	}
-}
-
-// decidedSpan types a span that is named for a decision.
-func (a *admission) decidedSpan(sp ptrace.Span) {
-	if a.policy == nil || a.policy.Decisions == nil {
-		return
-	}
-	t, ok := a.policy.Decisions.Span(sp.Name())
-	if !ok {
-		return
-	}
-	if _, has := sp.Attributes().Get(decision.AttributeSpanType); !has {
-		sp.Attributes().PutStr(decision.AttributeSpanType, string(t))
-		a.rep.SetBody(nil)
-	}
-}
-
 // event checks an AI event and brings it into its stored form.
 func (a *admission) event(lr plog.LogRecord, sh *shared) bool {
 	in, why := a.policy.Events.Admit(sh.resource, lr, a.received, true)
@@ -80,6 +50,11 @@ func (a *admission) event(lr plog.LogRecord, sh *shared) bool {
 	// What came is not what is stored.
 	a.rep.SetBody(nil)
 	service := serviceOf(sh)
+	if service == "" { // the event's own
+		if v, ok := lr.Attributes().Get(event.Prefix + "service"); ok {
+			service = v.AsString()
+		}
+	}
 	if in.Given {
 		a.inputs = append(a.inputs, Input{Input: in, Service: service, Record: lr})
 	}

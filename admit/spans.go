@@ -35,7 +35,6 @@ func (a *admission) spans(td ptrace.Traces, b Bounds, received int64, rep *Repor
 			}
 			ss.Spans().RemoveIf(func(sp ptrace.Span) bool {
 				if a.span(sp, &sh) {
-					a.decidedSpan(sp)
 					return false
 				}
 				refused.add(sp)

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type applier struct {
 	records store.Records
 	samples store.Samples
 	conv    *record.Converter
+	decide  *decider
 
 	done    *watermark // entries that the stores hold, visible or not
 	flushed *watermark // entries that queries see
@@ -36,7 +38,9 @@ type applier struct {
 	readerNext uint64
 
 	unsynced int64 // payload bytes applied since the last sync
-	stalled  atomic.Bool
+	// syncAsked: a checkpoint is due now.
+	syncAsked atomic.Bool
+	stalled   atomic.Bool
 
 	compacting atomic.Bool
 	cancel     context.CancelFunc
@@ -47,7 +51,7 @@ func newApplier(r *Recorder, checkpoint, last uint64) *applier {
 	return &applier{
 		r: r, log: r.log,
 		records: r.opts.Records, samples: r.opts.Samples,
-		conv: record.NewConverter(r.opts.Aliases),
+		conv: record.NewConverter(r.opts.Aliases), decide: newDecider(r.opts.Decisions),
 		done: newWatermark(checkpoint), flushed: newWatermark(0), synced: newWatermark(checkpoint),
 		doubtful: last,
 	}
@@ -97,7 +101,8 @@ func (a *applier) run(ctx context.Context) {
 		if calm.Before(due) {
 			due = calm
 		}
-		if a.unsynced > 0 && (a.unsynced >= a.r.opts.SyncBytes || !time.Now().Before(due)) {
+		asked := a.syncAsked.Swap(false)
+		if a.unsynced > 0 && (asked || a.unsynced >= a.r.opts.SyncBytes || !time.Now().Before(due)) {
 			if err := a.checkpoint(ctx); err != nil {
 				a.log.Error("cannot write a checkpoint; the journal is kept and it is tried again", "error", err)
 			} else if !time.Now().Before(calm) {
@@ -117,6 +122,22 @@ func (a *applier) run(ctx context.Context) {
 		a.unsynced += max(b.size, 1)
 		a.done.raise(b.seq)
 	}
+}
+
+// sync makes a checkpoint now and waits until it covers entry seq.
+func (a *applier) sync(ctx context.Context, seq uint64) error {
+	if err := a.done.wait(ctx, seq); err != nil {
+		return fmt.Errorf("the stores are behind: %w", err)
+	}
+	if a.synced.get() >= seq {
+		return nil
+	}
+	a.syncAsked.Store(true)
+	a.r.queue.poke()
+	if err := a.synced.wait(ctx, seq); err != nil {
+		return fmt.Errorf("the stores are not synced: %w", err)
+	}
+	return nil
 }
 
 // compacter is offered by record stores that can make use of a quiet time.
@@ -200,6 +221,7 @@ func (a *applier) read(ctx context.Context, seq uint64) (*batch, error) {
 // applyUntilDone applies b, or sets it aside where the stores will never take
 // it. It returns false only when ctx ended first.
 func (a *applier) applyUntilDone(ctx context.Context, b *batch) bool {
+	a.decide.batch(b)
 	var refused error
 	return a.retry(ctx, b.seq, func(again bool) error {
 		if refused == nil {

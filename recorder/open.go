@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"inquest/admit"
+	"inquest/admit/decision"
 	"inquest/journal"
 	"inquest/journal/segment"
 	"inquest/journal/vfs"
@@ -34,12 +35,16 @@ type Config struct {
 	SyncInterval time.Duration
 	// Aliases is a file that adds to the table of aliases; none when empty.
 	Aliases string
-	// Policy, Payloads and OnLetters are as in [Options].
+	// Policy, Decisions, Payloads and OnLetters are as in [Options].
 	Policy    *admit.Policy
+	Decisions *decision.Recogniser
 	Payloads  *Payloads
 	OnLetters func([]admit.Letter)
 	Logger    *slog.Logger
 }
+
+// journalDir is the folder of the journal in the data folder.
+const journalDir = "journal"
 
 // DefaultConfig is what a recorder uses when nothing is set.
 func DefaultConfig() Config {
@@ -67,7 +72,7 @@ func Open(cfg Config) (*Recorder, error) {
 	}
 	// The journal comes first: it holds the lock on the folder.
 	j, err := segment.Open(segment.Options{
-		Dir:          filepath.Join(cfg.Dir, "journal"),
+		Dir:          filepath.Join(cfg.Dir, journalDir),
 		FS:           fsys,
 		MaxBytes:     cfg.MaxJournalBytes,
 		MinFreeBytes: cfg.MinFreeBytes,
@@ -110,7 +115,7 @@ func openOn(cfg Config, fsys vfs.FS, j journal.Journal, aliases *alias.Table) (*
 	r, err := New(Options{
 		Journal: j, Records: records, Samples: samples,
 		Dir: cfg.Dir, FS: fsys, SyncInterval: cfg.SyncInterval, Aliases: aliases, Logger: cfg.Logger,
-		Policy: cfg.Policy, Payloads: cfg.Payloads, OnLetters: cfg.OnLetters,
+		Policy: cfg.Policy, Decisions: cfg.Decisions, Payloads: cfg.Payloads, OnLetters: cfg.OnLetters,
 	})
 	if err != nil {
 		return nil, errors.Join(err, records.Close(), samples.Close())

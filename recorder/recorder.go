@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"inquest/admit"
+	"inquest/admit/decision"
 	"inquest/journal"
 	"inquest/journal/vfs"
 	"inquest/record/alias"
@@ -54,6 +55,9 @@ type Options struct {
 	Aliases *alias.Table
 	// Policy is what is asked of log records; it may be nil.
 	Policy *admit.Policy
+	// Decisions recognises decision logs and spans named for decisions; nil
+	// recognises none.
+	Decisions *decision.Recogniser
 	// Payloads keeps raw inputs; nil keeps none. It is closed with the recorder.
 	Payloads *Payloads
 	// OnLetters is told of dead letters as they come, before they are durable.
@@ -127,7 +131,7 @@ func (r *Recorder) Logs(ctx context.Context, ld plog.Logs) error {
 	rep := reportOf(ctx)
 	total := ld.LogRecordCount()
 	kept, inputs := r.opts.Policy.Logs(ld, r.bounds(r.opts.Records), received, rep)
-	if err := r.captureInputs(ctx, inputs); err != nil {
+	if err := r.captureInputs(ctx, inputs, r.opts.Payloads != nil && r.opts.Payloads.Required); err != nil {
 		return err
 	}
 	r.counts.rejectedLogs.Add(uint64(total - kept))

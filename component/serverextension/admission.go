@@ -39,13 +39,15 @@ type EventsConfig struct {
 // admission is what the extension runs for the recorder: the event schema, the
 // payload store, the truth check and the alerts.
 type admission struct {
-	log      *slog.Logger
-	policy   *admit.Policy
-	payloads *recorder.Payloads
-	alerts   *alert.Alerter
-	truth    *truth.Checker
-	stop     context.CancelFunc
-	swept    chan struct{}
+	log    *slog.Logger
+	policy *admit.Policy
+	// decisions recognises decision logs; nil recognises none.
+	decisions *decision.Recogniser
+	payloads  *recorder.Payloads
+	alerts    *alert.Alerter
+	truth     *truth.Checker
+	stop      context.CancelFunc
+	swept     chan struct{}
 }
 
 func (c *Config) newAdmission(ctx context.Context, log *slog.Logger) (_ *admission, err error) {
@@ -65,7 +67,7 @@ func (c *Config) newAdmission(ctx context.Context, log *slog.Logger) (_ *admissi
 		if err != nil {
 			return a, err
 		}
-		if a.policy.Decisions, err = decision.New(table); err != nil {
+		if a.decisions, err = decision.New(table); err != nil {
 			return a, err
 		}
 	}

@@ -63,6 +63,7 @@ func (s *server) Start(ctx context.Context, host component.Host) error {
 	if s.admission, err = s.cfg.newAdmission(ctx, s.log); err != nil {
 		return err
 	}
+	cfg.Decisions = s.admission.decisions
 	cfg.Policy, cfg.Payloads, cfg.OnLetters = s.admission.policy, s.admission.payloads, s.admission.letters
 	rec, err := recorder.Open(cfg)
 	if err != nil {
