@@ -25,6 +25,8 @@ func (f LetterFilter) Query() string {
 		fmt.Fprintf(&b, `,"service.name"=%q`, f.Service)
 	}
 	b.WriteString("}")
+	// Of a letter that was erased the store may keep an empty row.
+	fmt.Fprintf(&b, " %q:*", record.FieldLetterID)
 	equal := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, " %q:=%q", name, value)

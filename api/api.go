@@ -36,7 +36,9 @@ type Config struct {
 	Letters Letters
 	// Payloads keeps raw inputs. It may be nil: then there are none.
 	Payloads payload.Store
-	Limits   Limits
+	// Eraser removes what is kept of a user. It may be nil.
+	Eraser Eraser
+	Limits Limits
 	// AllowedHosts are names under which a server that listens on a loopback
 	// address may be asked, in addition to localhost and loopback addresses.
 	AllowedHosts []string

@@ -21,8 +21,8 @@ import (
 
 const (
 	defaultWindow    = 5 * time.Minute
-	drilldownLimit   = 10 // exemplars in the answer
-	defaultTraceLogs = 200
+	drilldownLimit   = 10  // exemplars in the answer
+	defaultTraceLogs = 200 // log records
 )
 
 // drilldown leads from a point of a metric to an example of what it measured
@@ -68,12 +68,16 @@ func (s *server) drilldown(w http.ResponseWriter, r *http.Request) error {
 	if err := s.drillTrace(r.Context(), &d, selectors, res.Value); err != nil {
 		return err
 	}
+	warnings := res.Warnings
 	if d.Trace != nil && limit > 0 {
-		if err := s.drillLogs(r.Context(), &d, limit); err != nil {
+		logs, cut, warning, err := s.traceLogs(r.Context(), d.Trace.TraceID, limit)
+		if err != nil {
 			return err
 		}
+		d.Logs, d.LogsCut = append(d.Logs, logs...), cut
+		warnings = withWarning(warnings, warning)
 	}
-	return writeSuccess(w, d, res.Warnings...)
+	return writeSuccess(w, d, warnings...)
 }
 
 // drillTrace finds the trace: by exemplars, else by the slowest span.
@@ -213,20 +217,4 @@ func operationFilter(hints map[string]string) (filter, said string) {
 		}
 	}
 	return "", "any operation, since the series names none"
-}
-
-// drillLogs reads the log records of the trace, oldest first.
-func (s *server) drillLogs(ctx context.Context, d *apitype.Drilldown, limit int) error {
-	rows, err := s.rows(ctx, store.RecordQuery{
-		LogsQL: ofType(record.TypeLog, "") + " " + equals(record.FieldTraceID, d.Trace.TraceID) + sortBy(record.FieldTime, false, limit+1),
-		Limit:  limit + 1,
-	})
-	if err != nil {
-		return err
-	}
-	if d.LogsCut = len(rows) > limit; d.LogsCut {
-		rows = rows[:limit]
-	}
-	d.Logs = append(d.Logs, rows...)
-	return nil
 }

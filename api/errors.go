@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"inquest/api/apitype"
 	"inquest/store"
+	"inquest/store/payload"
 )
 
 // Error types; those that Prometheus has are named as there.
@@ -69,6 +71,11 @@ func classify(ctx context.Context, err error) *apiError {
 		}
 	case errors.Is(err, store.ErrQuery):
 		return &apiError{code: http.StatusBadRequest, kind: kindBadData, err: err, hint: "mend the query"}
+	case errors.Is(err, payload.ErrUnavailable):
+		return &apiError{
+			code: http.StatusServiceUnavailable, kind: kindUnavailable, err: err,
+			hint: "ask again when the payload store can be reached; the server's log tells why it cannot", retryAfter: true,
+		}
 	case errors.Is(err, store.ErrUnavailable):
 		return &apiError{
 			code: http.StatusServiceUnavailable, kind: kindUnavailable, err: err,
@@ -141,4 +148,12 @@ func withLag(w http.ResponseWriter, warnings []string) []string {
 		warnings = append(warnings, lag)
 	}
 	return warnings
+}
+
+// withWarning adds a warning where there is one.
+func withWarning(warnings []string, more string) []string {
+	if more == "" {
+		return warnings
+	}
+	return append(slices.Clone(warnings), more)
 }

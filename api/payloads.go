@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -33,28 +34,29 @@ func (s *server) payload(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// erasePayloads removes the payloads of one user.
+// Eraser removes what is kept of a user; the recorder does.
+type Eraser interface {
+	EraseUser(ctx context.Context, user string) (apitype.ErasedPayloads, error)
+}
+
+// maxUserID is the longest user id, in bytes, that can be erased.
+const maxUserID = 4096
+
+// erasePayloads removes the raw inputs of one user, wherever they are kept.
 func (s *server) erasePayloads(w http.ResponseWriter, r *http.Request) error {
-	if s.cfg.Payloads == nil {
-		return noPayloads()
+	if s.cfg.Eraser == nil {
+		return badRequest("ask a recording server", "this server does not record")
 	}
 	user := r.Form.Get("user")
 	if user == "" {
-		return badParam("user", errorf("it is missing: name the user id whose payloads are to go"))
+		return badParam("user", errorf("it is missing: name the user id whose raw inputs are to go"))
 	}
-	gone, err := s.cfg.Payloads.EraseUser(r.Context(), user)
+	if len(user) > maxUserID {
+		return badParam("user", errorf("%d bytes are above the limit of %d", len(user), maxUserID))
+	}
+	out, err := s.cfg.Eraser.EraseUser(r.Context(), user)
 	if err != nil {
 		return err
-	}
-	out := apitype.ErasedPayloads{References: gone.References, Bytes: gone.Bytes, Removed: []string{}, Shared: []string{}, Unreadable: []string{}}
-	for _, sum := range gone.Removed {
-		out.Removed = append(out.Removed, sum.String())
-	}
-	for _, sum := range gone.Shared {
-		out.Shared = append(out.Shared, sum.String())
-	}
-	for _, sum := range gone.Unreadable {
-		out.Unreadable = append(out.Unreadable, sum.String())
 	}
 	return writeSuccess(w, out)
 }

@@ -56,7 +56,7 @@ func (s *server) routes() []route {
 		{"/api/v1/deadletters/redrive", post, investigate, native, s.redriveLetters},
 		{"/api/v1/deadletters/discard", post, investigate, native, s.discardLetters},
 		{"/api/v1/payloads/{sum}", get, query, native, s.payload},
-		{"/api/v1/payloads/erase", post, query, native, s.erasePayloads},
+		{"/api/v1/payloads/erase", post, investigate, native, s.erasePayloads},
 		{"/api/v1/coverage", get, investigate, native, s.coverage},
 		{"/api/v1/schema/ai-event", get, cheap, native, s.eventSchema},
 

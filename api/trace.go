@@ -23,6 +23,10 @@ func (s *server) trace(w http.ResponseWriter, r *http.Request) error {
 	if format != "" && format != "tree" && format != "otlp" {
 		return badParam("format", errorf("%q is not tree or otlp", format))
 	}
+	limit, err := intParam(r, "logs", defaultTraceLogs, s.limits.Rows)
+	if err != nil {
+		return err
+	}
 	t, err := s.loadTrace(r.Context(), id)
 	if err != nil {
 		return err
@@ -33,7 +37,15 @@ func (s *server) trace(w http.ResponseWriter, r *http.Request) error {
 	if format == "otlp" {
 		return writeOTLP(w, t)
 	}
-	return writeSuccess(w, t)
+	var warnings []string
+	if limit > 0 {
+		var warning string
+		if t.Logs, t.LogsCut, warning, err = s.traceLogs(r.Context(), id, limit); err != nil {
+			return err
+		}
+		warnings = withWarning(warnings, warning)
+	}
+	return writeSuccess(w, t, warnings...)
 }
 
 // traceID reads a trace id. Jaeger leaves out leading zeros, so short ids are

@@ -66,11 +66,14 @@ func (a *applier) checkpoint(ctx context.Context) error {
 	return nil
 }
 
+// setAsidePrefix begins the names of files with entries that cannot be applied.
+const setAsidePrefix = "set-aside-"
+
 // setAside keeps an entry that can never be applied in a file of its own, so
 // that the rest goes on and nothing is lost. With an error the file is not
 // there, and the journal must keep the entry.
 func (a *applier) setAside(e journal.Entry, cause error) error {
-	path := filepath.Join(a.r.opts.Dir, fmt.Sprintf("set-aside-%d-kind-%d.pb", e.Seq, e.Kind))
+	path := filepath.Join(a.r.opts.Dir, fmt.Sprintf("%s%d-kind-%d.pb", setAsidePrefix, e.Seq, e.Kind))
 	if err := vfs.WriteFileAtomic(a.r.opts.FS, path, e.Payload); err != nil {
 		return fmt.Errorf("cannot apply an entry (%w) and cannot set it aside: %w", cause, err)
 	}

@@ -16,6 +16,7 @@ func (r *Recorder) lettersOf(rep *admit.Report, received int64) []record.Row {
 	}
 	var rows []record.Row
 	for i := range letters {
+		r.counts.letterReasons.add(letters[i].Reason)
 		rows = append(rows, letters[i].Rows(i, received, rep.Source())...)
 	}
 	r.counts.deadLetters.Add(uint64(len(letters)))

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -19,6 +20,7 @@ type queue struct {
 	taken    uint64 // largest number that the applier took
 	last     uint64 // largest number acknowledged
 	inFlight int    // senders between begin and end
+	poked    bool
 }
 
 func newQueue(taken, last uint64, limit int64) *queue {
@@ -79,6 +81,16 @@ func (q *queue) drop(seq uint64) {
 	q.notify()
 }
 
+// poke ends the applier's wait, or its next one.
+func (q *queue) poke() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.poked = true
+	q.notify()
+}
+
+var errPoked = errors.New("something else is to be done first")
+
 // head is the largest number acknowledged.
 func (q *queue) head() uint64 {
 	q.mu.Lock()
@@ -118,12 +130,18 @@ func (q *queue) waitRoom(ctx context.Context, limit time.Duration) {
 const stragglerWait = 50 * time.Millisecond
 
 // next waits until entry seq is acknowledged. It returns the batch, or nil when
-// it has to be read from the journal. It returns an error only when ctx ends.
+// it has to be read from the journal. It returns an error only when ctx ends or
+// after a poke.
 func (q *queue) next(ctx context.Context, seq uint64) (*batch, error) {
 	var straggler <-chan time.Time
 	late := false
 	for {
 		q.mu.Lock()
+		if q.poked {
+			q.poked = false
+			q.mu.Unlock()
+			return nil, errPoked
+		}
 		b, ok := q.batches[seq]
 		if ok {
 			delete(q.batches, seq)

@@ -261,7 +261,8 @@ func (d *redrive) admitLogs(ctx context.Context, l storedLetter, ld plog.Logs, r
 	if kept == 0 {
 		return 0, nil
 	}
-	if err := d.r.captureInputs(ctx, inputs); err != nil {
+	// The letter still has the input, and can wait for the payload store.
+	if err := d.r.captureInputs(ctx, inputs, true); err != nil {
 		return 0, err
 	}
 	d.logs.start(plog.NewLogs)

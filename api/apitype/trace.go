@@ -16,6 +16,12 @@ type Trace struct {
 	MissingParents []string `json:"missing_parents"`
 	// Cut is true when the trace has more spans than the limit.
 	Cut bool `json:"cut"`
+	// Logs are the trace's log records, oldest first. Those that carry no trace
+	// id, but that the evidence binds to the trace, have the field "binding" and
+	// the ids that were inferred. They are absent within a [Drilldown], which has
+	// them itself.
+	Logs    []map[string]string `json:"logs,omitempty"`
+	LogsCut bool                `json:"logs_cut,omitempty"` // there are more
 }
 
 // Span is one span of a [Trace].

@@ -83,18 +83,6 @@ func printDrilldown(w io.Writer, d *apitype.Drilldown) error {
 	}
 	fmt.Fprintln(w)
 	printTrace(w, d.Trace, false)
-	fmt.Fprintf(w, "\n%s of the trace\n", plural(len(d.Logs), "log record"))
-	for _, row := range d.Logs {
-		data, err := json.Marshal(row)
-		if err != nil {
-			return fmt.Errorf("cannot print a record: %w", err)
-		}
-		if err := printRecord(w, data); err != nil {
-			return err
-		}
-	}
-	if d.LogsCut {
-		fmt.Fprintf(w, "there are more: inquest logs 'trace_id:=%s' --from \"\"\n", d.Trace.TraceID)
-	}
-	return nil
+	fmt.Fprintln(w)
+	return printTraceLogs(w, d.Trace.TraceID, d.Logs, d.LogsCut)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,12 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"inquest/admit/bind"
 	"inquest/api/apitype"
 )
 
 func newTraceCommand() *cobra.Command {
 	var opts askOptions
-	var attributes bool
+	var attributes, logs bool
 	cmd := &cobra.Command{
 		Use:   "trace ID",
 		Short: "Show a trace as a waterfall",
@@ -36,12 +38,53 @@ func newTraceCommand() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), t)
 			}
 			printTrace(cmd.OutOrStdout(), &t, attributes)
+			if logs {
+				fmt.Fprintln(cmd.OutOrStdout())
+				return printTraceLogs(cmd.OutOrStdout(), t.TraceID, t.Logs, t.LogsCut)
+			}
+			if len(t.Logs) > 0 {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: --logs shows them\n", countLogs(t.Logs))
+			}
 			return nil
 		},
 	}
 	opts.register(cmd)
 	cmd.Flags().BoolVar(&attributes, "attributes", false, "show attributes and events of each span")
+	cmd.Flags().BoolVar(&logs, "logs", false, "show the trace's log records, also those that only the evidence binds to it")
 	return cmd
+}
+
+// countLogs says how many log records there are, and how many of them carry no
+// trace id.
+func countLogs(logs []map[string]string) string {
+	bound := 0
+	for _, row := range logs {
+		if row[bind.Attribute] != "" {
+			bound++
+		}
+	}
+	text := plural(len(logs), "log record") + " of the trace"
+	if bound > 0 {
+		text += fmt.Sprintf(", %d of them bound by evidence", bound)
+	}
+	return text
+}
+
+func printTraceLogs(w io.Writer, traceID string, logs []map[string]string, cut bool) error {
+	fmt.Fprintln(w, countLogs(logs))
+	for _, row := range logs {
+		data, err := json.Marshal(row)
+		if err != nil {
+			return fmt.Errorf("cannot print a record: %w", err)
+		}
+		if err := printRecord(w, data); err != nil {
+			return err
+		}
+	}
+	if cut {
+		fmt.Fprintf(w, "there are more: inquest logs 'trace_id:=%s' --from \"\"\n", traceID)
+	}
+	return nil
 }
 
 const barWidth = 40

@@ -315,3 +315,32 @@ func TestBackpressure(t *testing.T) {
 	checkEntries(t, got, 1, 2)
 	mustClose(t, l)
 }
+
+// After Roll, Truncate removes all that was there before, however little.
+func TestRoll(t *testing.T) {
+	l := mustOpen(t, testOptions(vfs.NewMem(1)))
+	defer mustClose(t, l)
+	if err := l.Roll(); err != nil {
+		t.Fatal(err)
+	}
+	if st := l.Stats(); st.Segments > 1 {
+		t.Errorf("without entries it makes %d segments", st.Segments)
+	}
+	mustAppend(t, l, 1)
+	mustAppend(t, l, 2)
+	if err := errors.Join(l.Truncate(3), l.Roll()); err != nil {
+		t.Fatal(err)
+	}
+	if st := l.Stats(); st.First != 1 {
+		t.Errorf("entries went before they were let go of: %+v", st)
+	}
+	mustAppend(t, l, 3)
+	if err := errors.Join(l.Truncate(3), l.Roll(), l.Roll()); err != nil {
+		t.Fatal(err)
+	}
+	if st := l.Stats(); st.First != 3 || st.Last != 3 || st.Segments != 2 {
+		t.Errorf("got %+v", st)
+	}
+	got, _ := readAll(t, l, 1)
+	checkEntries(t, got, 3)
+}

@@ -54,6 +54,21 @@ func (l *Log) rotate() error {
 	return nil
 }
 
+// Roll begins a new segment, so that the next [Log.Truncate] can remove every
+// entry that is in the journal now. Without entries it does nothing.
+func (l *Log) Roll() error {
+	err := l.inCommitter(func() error {
+		if l.active == nil || l.active.state.last < l.active.state.first {
+			return nil
+		}
+		return l.rotate()
+	})
+	if err != nil {
+		return fmt.Errorf("cannot begin a segment: %w", err)
+	}
+	return nil
+}
+
 // createSegment returns an open segment file that is durable with its name.
 func (l *Log) createSegment(path string, h segmentHeader) (vfs.File, error) {
 	f, err := l.fs.Create(path)

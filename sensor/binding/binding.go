@@ -30,6 +30,17 @@ type Options struct {
 	// stretch of time that holds more is worked on in parts. Defaults 200,000,
 	// 500,000 and 1,000,000.
 	MaxRequestIDs, MaxSpans, MaxOthers int
+	// Filter is a LogsQL filter that says which records are bound; the evidence is
+	// the same whatever it says. Default: all.
+	Filter string
+}
+
+// candidates is the query for the records that are bound.
+func (o Options) candidates() string {
+	if o.Filter == "" {
+		return idless
+	}
+	return idless + " (" + o.Filter + ")"
 }
 
 func (o Options) withDefaults() Options {
@@ -132,7 +143,7 @@ func Bind(ctx context.Context, records store.RecordReader, from, to time.Time, o
 	o = o.withDefaults()
 	res := &Result{Services: map[string]Counts{}}
 	const step = 10 * time.Minute
-	from, to, err := clamp(ctx, records, from, to)
+	from, to, err := clamp(ctx, records, o, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +162,10 @@ func Bind(ctx context.Context, records store.RecordReader, from, to time.Time, o
 }
 
 // clamp cuts the range to where there are records without a trace id.
-func clamp(ctx context.Context, records store.RecordReader, from, to time.Time) (time.Time, time.Time, error) {
+func clamp(ctx context.Context, records store.RecordReader, o Options, from, to time.Time) (time.Time, time.Time, error) {
 	var first, last time.Time
 	err := records.QueryRecords(ctx, store.RecordQuery{
-		LogsQL: idless + ` | stats min(_time) first, max(_time) last`, From: from, To: to,
+		LogsQL: o.candidates() + ` | stats min(_time) first, max(_time) last`, From: from, To: to,
 	}, func(fields []record.Field) error {
 		for _, f := range fields {
 			t, err := time.Parse(time.RFC3339Nano, f.Value)
@@ -210,7 +221,7 @@ func (w *worker) part(from, to time.Time) error {
 	if n == 0 {
 		return nil
 	}
-	query := idless
+	query := w.o.candidates()
 	if w.fn == nil {
 		query += " | fields " + idlessFields
 	}
@@ -235,7 +246,7 @@ func (w *worker) part(from, to time.Time) error {
 
 // skip counts records that cannot be examined.
 func (w *worker) skip(from, to time.Time) error {
-	return w.each(idless+" | fields "+idlessFields, from, to, func(fields []record.Field) error {
+	return w.each(w.o.candidates()+" | fields "+idlessFields, from, to, func(fields []record.Field) error {
 		r := recordOf(fields)
 		c := w.res.Services[r.Service]
 		c.Records++

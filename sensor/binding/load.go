@@ -123,7 +123,7 @@ func (l *loader) fail(err error) error {
 
 // needs learns which request ids and processes matter.
 func (l *loader) needs(from, to time.Time) (n int, err error) {
-	err = l.query(idless+" | fields "+idlessFields, from, to, func(fields []record.Field) error {
+	err = l.query(l.o.candidates()+" | fields "+idlessFields, from, to, func(fields []record.Field) error {
 		n++
 		r := recordOf(fields)
 		if r.RequestID != "" {

@@ -81,14 +81,14 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 	}
 	found, err := client.BucketExists(ctx, c.Bucket)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach bucket %s at %s: %w", c.Bucket, c.Endpoint, err)
+		return nil, fmt.Errorf("cannot reach bucket %s at %s: %w", c.Bucket, c.Endpoint, classify(err))
 	}
 	if !found {
 		return nil, fmt.Errorf("there is no bucket %s at %s: make it, or check the setting", c.Bucket, c.Endpoint)
 	}
 	versions, err := client.GetBucketVersioning(ctx, c.Bucket)
 	if err != nil && minio.ToErrorResponse(err).Code != minio.NotImplemented {
-		return nil, fmt.Errorf("cannot ask whether bucket %s keeps versions (without the right to s3:GetBucketVersioning erasure might miss old ones): %w", c.Bucket, err)
+		return nil, fmt.Errorf("cannot ask whether bucket %s keeps versions (without the right to s3:GetBucketVersioning erasure might miss old ones): %w", c.Bucket, classify(err))
 	}
 	b := &Bucket{client: client, bucket: c.Bucket, prefix: strings.Trim(c.Prefix, "/")}
 	if b.prefix != "" {
@@ -96,6 +96,18 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 	}
 	b.versioned = versions.Enabled() || versions.Suspended()
 	return b, nil
+}
+
+// classify marks an error that may go away by itself: no answer, or one that
+// says that the server is not well.
+func classify(err error) error {
+	var resp minio.ErrorResponse
+	refused := errors.As(err, &resp) && resp.StatusCode != 0 && resp.StatusCode < 500 &&
+		resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusRequestTimeout
+	if refused || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", payload.ErrUnavailable, err)
 }
 
 func options(c Config) *minio.Options {
@@ -142,7 +154,7 @@ func (b *Bucket) Write(ctx context.Context, blobs ...payload.Blob) error {
 			DisableContentSha256: len(blob.Data) == 0,
 		})
 		if err != nil {
-			return fmt.Errorf("cannot write object %s: %w", blob.Name, err)
+			return fmt.Errorf("cannot write object %s: %w", blob.Name, classify(err))
 		}
 		if b.versioned {
 			if err := b.removeVersions(ctx, blob.Name, true); err != nil {
@@ -173,7 +185,7 @@ func missing(name string, err error) error {
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		return fmt.Errorf("object %s: %w", name, fs.ErrNotExist)
 	}
-	return fmt.Errorf("cannot read object %s: %w", name, err)
+	return fmt.Errorf("cannot read object %s: %w", name, classify(err))
 }
 
 // Remove implements [payload.Blobs]. In a bucket with versions all of them go,
@@ -187,7 +199,7 @@ func (b *Bucket) Remove(ctx context.Context, names ...string) error {
 			err = b.client.RemoveObject(ctx, b.bucket, b.prefix+name, minio.RemoveObjectOptions{})
 		}
 		if err != nil && minio.ToErrorResponse(err).Code != minio.NoSuchKey {
-			return fmt.Errorf("cannot remove object %s: %w", name, err)
+			return fmt.Errorf("cannot remove object %s: %w", name, classify(err))
 		}
 	}
 	return nil
@@ -200,7 +212,7 @@ func (b *Bucket) removeVersions(ctx context.Context, name string, keepLatest boo
 	var ids []string
 	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: key, WithVersions: true, Recursive: true}) {
 		if o.Err != nil {
-			return fmt.Errorf("cannot list the versions of object %s: %w", name, o.Err)
+			return fmt.Errorf("cannot list the versions of object %s: %w", name, classify(o.Err))
 		}
 		if o.Key == key && (!o.IsLatest || !keepLatest) {
 			ids = append(ids, o.VersionID)
@@ -209,7 +221,7 @@ func (b *Bucket) removeVersions(ctx context.Context, name string, keepLatest boo
 	for _, id := range ids {
 		err := b.client.RemoveObject(ctx, b.bucket, key, minio.RemoveObjectOptions{VersionID: id})
 		if err != nil {
-			return fmt.Errorf("cannot remove version %s of object %s: %w", id, name, err)
+			return fmt.Errorf("cannot remove version %s of object %s: %w", id, name, classify(err))
 		}
 	}
 	return nil
@@ -219,7 +231,7 @@ func (b *Bucket) removeVersions(ctx context.Context, name string, keepLatest boo
 func (b *Bucket) List(ctx context.Context, dir string, fn func(payload.Entry) error) error {
 	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: b.prefix + dir + "/", Recursive: true}) {
 		if o.Err != nil {
-			return fmt.Errorf("cannot list the objects below %s: %w", dir, o.Err)
+			return fmt.Errorf("cannot list the objects below %s: %w", dir, classify(o.Err))
 		}
 		modified := o.LastModified
 		if modified.IsZero() {
