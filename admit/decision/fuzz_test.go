@@ -76,6 +76,27 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
+// A text that has all words of a pattern gets past the prefilter.
+func FuzzPrefilter(f *testing.F) {
+	r := builtinRecogniser(f)
+	for i := range r.patterns {
+		text := ""
+		for _, group := range r.patterns[i].Words {
+			text += " - " + strings.ToUpper(group[len(group)-1])
+		}
+		f.Add(text)
+	}
+	f.Add("retr")
+	f.Fuzz(func(t *testing.T, text string) {
+		found, _ := r.scanner.scan(text)
+		for i := range r.patterns {
+			if r.patterns[i].has(&found) && !r.quick.maybe(text) {
+				t.Errorf("%q does not get to pattern %s", text, r.patterns[i].ID)
+			}
+		}
+	})
+}
+
 const ordinary = `INFO 10-01 10:00:00 [async_llm.py:270] Added request chatcmpl-7f3a9c. prompt tokens 1532, max tokens 512, temperature 0.7, arrived 3 ms ago`
 
 // raceDetector is set in builds with it.

@@ -18,6 +18,7 @@ const maxTries = 4
 
 // Recogniser holds a table ready for use. It is safe for concurrent use.
 type Recogniser struct {
+	quick      *prefilter
 	scanner    *scanner
 	patterns   []pattern
 	attributes attributes
@@ -72,6 +73,7 @@ func New(t *Table) (*Recogniser, error) {
 	if r.scanner, err = newScanner(words); err != nil {
 		return nil, fmt.Errorf("cannot use the table of decisions: %w", err)
 	}
+	r.quick = newPrefilter(telling(t.Patterns))
 	r.attributes = newAttributes(t.Attributes)
 	r.spans = newSpans(t.Spans)
 	return r, nil
@@ -81,6 +83,9 @@ func New(t *Table) (*Recogniser, error) {
 // table costs one pass over its first KiB and no allocation.
 func (r *Recogniser) Body(body string) (Decision, bool) {
 	body = start(body, maxBody)
+	if !r.quick.maybe(body) {
+		return Decision{}, false
+	}
 	found, any := r.scanner.scan(body)
 	if !any {
 		return Decision{}, false
