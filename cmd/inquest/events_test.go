@@ -197,6 +197,19 @@ func TestTruthCheck(t *testing.T) {
 	}
 	until(`{record.type="finding"} "finding.kind":="file_changed"`, nil)
 	until(`{record.type="log"} "service.name":=embedder validated:=false "validated.reason":="file.changed"`, func() { s.events(t, event("embedder", "inference")) })
+
+	// An inquest takes it as evidence.
+	var out bytes.Buffer
+	root := newRootCommand()
+	root.SetArgs([]string{"investigate", "--from", "2m", "--output", "json", "--server", s.api})
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	_ = root.Execute() // its status tells what was found
+	for _, want := range []string{`"wrong-model-version"`, `"path_symlink"`, `"file_changed"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not in the verdict:\n%s", want, out.String())
+		}
+	}
 }
 
 // some returns a few of the records that are stored, for a failure's message.
