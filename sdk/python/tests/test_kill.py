@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from capture import Capture
 from inquest import spool
 from inquest.watchdog import take_lock
+from recorder import Recorder
 
 ROUNDS = 200 if os.environ.get("INQUEST_LONG") else 20
 
@@ -102,3 +104,24 @@ def watchdog_pid(folder: Path) -> str:
             return text
         time.sleep(0.05)
     raise AssertionError("no watchdog")
+
+
+def test_inquest_has_every_event_once(tmp_path: Path, recorder: Recorder) -> None:
+    """The whole way: what a killed application's logger returned from is stored, and none of it twice."""
+    begin, rng, told = time.monotonic(), random.Random(4), []
+    for number in range(ROUNDS):
+        told += kill_once(recorder.endpoint, tmp_path / "spool", number, rng)
+    wait_for_watchdog(tmp_path / "spool")
+    rows = recorder.query('{record.type="log"} "ai.n":* | fields "event.id", "ai.n"')
+    stored = Counter(row["event.id"] for row in rows)
+    numbers = Counter(row["ai.n"] for row in rows)
+    twice = [id for id, count in (*stored.items(), *numbers.items()) if count > 1]
+    lost = [line for line in told if line.split()[1] not in stored or line.split()[0] not in numbers]
+    print(
+        f"{ROUNDS} kills, {len(told)} events returned, {len(rows)} stored, {len(lost)} lost, "
+        f"{len(twice)} twice, {time.monotonic() - begin:.0f} s"
+    )
+    assert len(told) > ROUNDS
+    assert not lost, f"{len(lost)} of {len(told)} lost"
+    assert not twice, f"{len(twice)} of {len(rows)} stored twice"
+    assert not recorder.get("/api/v1/deadletters/counts")

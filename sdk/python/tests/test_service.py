@@ -2,118 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import pytest
 
 from capture import Capture
+from running import serve
 
 COUNT = 20
-HERE = Path(__file__).parent
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def started(
-    stack: ExitStack, folder: Path, name: str, command: list[str], **env: str
-) -> subprocess.Popen[bytes]:
-    """Start a process that is ended, first politely, when the test ends."""
-    log = stack.enter_context(open(folder / f"{name}.out", "wb"))  # noqa: SIM115 (the stack closes it)
-    child = subprocess.Popen(command, cwd=HERE, env={**os.environ, **env}, stdout=log, stderr=log)
-    stack.callback(end, child)
-    return child
-
-
-def end(child: subprocess.Popen[bytes]) -> None:
-    if child.poll() is None:
-        child.send_signal(signal.SIGTERM)
-        try:
-            child.wait(15)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-
-
-def wait_port(port: int, child: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 20
-    while time.monotonic() < until and child.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise AssertionError("the server did not start")
-
-
-def ask(port: int, number: int, request_id: Optional[str]) -> str:
-    headers = {"x-request-id": request_id} if request_id else {}
-    url = f"http://127.0.0.1:{port}/ask/{number}?text=hello+world"
-    with urllib.request.urlopen(
-        urllib.request.Request(url, method="POST", headers=headers), timeout=20
-    ) as answer:
-        assert json.loads(answer.read()) == {"number": number}
-        return str(answer.headers["x-request-id"])
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[dict[str, str]]:
-    with ExitStack() as stack:
-        if shutil.which("redis-server"):
-            port = free_port()
-            command = [
-                "redis-server",
-                "--port",
-                str(port),
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--dir",
-                str(tmp_path),
-            ]
-            wait_port(port, started(stack, tmp_path, "redis", command))
-            yield {"BROKER": f"redis://127.0.0.1:{port}/0"}
-        else:
-            (tmp_path / "queue").mkdir()
-            yield {"BROKER": "filesystem://", "BROKER_FOLDER": str(tmp_path / "queue")}
-
-
-def worker_env(env: dict[str, str], **more: str) -> tuple[list[str], dict[str, str]]:
-    command = [sys.executable, "-m", "celery", "-A", "shop:queue", "worker", "-c", "2", "-l", "INFO"]
-    command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return command, {**env, "SERVICE": "worker", **more}
-
-
-def serve(
-    stack: ExitStack, tmp_path: Path, env: dict[str, str], worker: dict[str, str], count: int
-) -> dict[str, str]:
-    """Run web and worker, send requests, and return number → request id as the responses told it."""
-    port = free_port()
-    command, settings = worker_env(env, **worker)
-    started(stack, tmp_path, "worker", command, **settings)
-    command = [sys.executable, "-m", "uvicorn", "shop:web", "--port", str(port), "--log-level", "warning"]
-    wait_port(port, started(stack, tmp_path, "web", command, **env, SERVICE="web"))
-    answered = {}
-    for number in range(count):
-        sent = f"order-{number}" if number % 2 else None
-        answered[str(number)] = ask(port, number, sent)
-        assert answered[str(number)] == (sent or answered[str(number)])
-    return answered
 
 
 @pytest.mark.parametrize("durable", [True, False])

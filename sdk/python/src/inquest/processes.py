@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing.util
 from collections.abc import Sequence
 from concurrent import futures
 from typing import Any, Callable, Optional, TypeVar
@@ -49,7 +48,5 @@ def _enter_child(
     if config is not None and runtime.configured() is None:
         ctx.instrument()
         runtime.start(config)
-    # Children of multiprocessing end without running exit handlers.
-    multiprocessing.util.Finalize(None, runtime.shutdown, exitpriority=10)
     if initializer is not None:
         initializer(*initargs)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
+import multiprocessing.process
+import multiprocessing.util
 import os
 import random
 import socket
@@ -88,6 +90,13 @@ class Runtime:
         self._start_spans()
         self._start_logs()
         atexit.register(self.shutdown)
+        # Children of multiprocessing end without running exit handlers.
+        multiprocessing.util.register_after_fork(self, Runtime._shutdown_with_child)
+        if multiprocessing.process.parent_process() is not None:
+            self._shutdown_with_child()
+
+    def _shutdown_with_child(self) -> None:
+        multiprocessing.util.Finalize(None, self.shutdown, exitpriority=10)
 
     def _open_spool(self, folder: Path) -> None:
         self._writer = SpoolWriter(
