@@ -165,6 +165,7 @@ func (e *Engine) readRequests(ctx context.Context, ev *evidence, plan []sensor.R
 // profiles measures slices, reading neighbouring ones together.
 func (e *Engine) profiles(ctx context.Context, plan []sensor.Range, notes map[record.Quadrant]string) ([]*sensor.Profile, error) {
 	out := make([]*sensor.Profile, len(plan))
+	var todo []run
 	for i := 0; i < len(plan); {
 		if p := e.seen[plan[i]]; p != nil {
 			out[i] = p
@@ -175,22 +176,65 @@ func (e *Engine) profiles(ctx context.Context, plan []sensor.Range, notes map[re
 		for j < len(plan) && plan[j].From == plan[j-1].To && plan[j].To-plan[i].From <= int64(chunk) && e.seen[plan[j]] == nil {
 			j++
 		}
-		r := sensor.Range{From: plan[i].From - int64(margin), To: plan[j-1].To + int64(margin)}
-		w, err := sensor.Gather(ctx, e.src, r, e.opt.Limits, record.QuadrantTraces, record.QuadrantLogs)
-		if err != nil {
-			return nil, err
+		todo = append(todo, run{i, j})
+		i = j
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	windows := e.windows(ctx, plan, todo)
+	defer func() {
+		cancel()
+		for range windows { // until its goroutine has ended
 		}
-		maps.Copy(notes, w.Cut)
-		maps.Copy(notes, w.Unavailable)
-		for k := i; k < j; k++ {
-			out[k] = e.measure(w.Part(plan[k]))
-			if len(w.Unavailable) == 0 {
+	}()
+	for _, r := range todo {
+		g, ok := <-windows
+		if !ok {
+			return nil, context.Cause(ctx)
+		}
+		if g.err != nil {
+			return nil, g.err
+		}
+		maps.Copy(notes, g.window.Cut)
+		maps.Copy(notes, g.window.Unavailable)
+		for k := r.from; k < r.to; k++ {
+			out[k] = e.measure(g.window.Part(plan[k]))
+			if len(g.window.Unavailable) == 0 {
 				e.seen[plan[k]] = out[k]
 			}
 		}
-		i = j
 	}
 	return out, nil
+}
+
+// run is a row of slices of a plan that are read together.
+type run struct{ from, to int }
+
+type gathered struct {
+	window *sensor.Window
+	err    error
+}
+
+// windows reads the runs in their order, one ahead of the caller: while one is
+// measured the next one is read. The channel is closed at the end, after an
+// error, and soon after ctx ends.
+func (e *Engine) windows(ctx context.Context, plan []sensor.Range, runs []run) <-chan gathered {
+	out := make(chan gathered)
+	go func() {
+		defer close(out)
+		for _, r := range runs {
+			around := sensor.Range{From: plan[r.from].From - int64(margin), To: plan[r.to-1].To + int64(margin)}
+			w, err := sensor.Gather(ctx, e.src, around, e.opt.Limits, record.QuadrantTraces, record.QuadrantLogs)
+			select {
+			case out <- gathered{w, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return out
 }
 
 func (e *Engine) measure(w *sensor.Window) *sensor.Profile {
