@@ -37,7 +37,7 @@ const (
 
 // Recognise tells whether lr is an AI event, valid or not: its event name begins
 // with "ai.", or an attribute's name does, or its body is a JSON object (a text
-// that begins with "{", or an OTLP map) with a member schema_version, business,
+// that begins with "{", after white space if any, or an OTLP map) with a member schema_version, business,
 // computation or input_hash, or with both system and req_id. It does not
 // allocate.
 func Recognise(lr plog.LogRecord) bool {
@@ -59,10 +59,22 @@ func isObject(body pcommon.Value) bool {
 	case pcommon.ValueTypeMap:
 		return true
 	case pcommon.ValueTypeStr:
-		return strings.HasPrefix(body.Str(), "{")
+		return beginsObject(body.Str())
 	default:
 		return false
 	}
+}
+
+// beginsObject tells whether a text begins as a JSON object does.
+func beginsObject(s string) bool {
+	for i := range len(s) {
+		switch s[i] {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return s[i] == '{'
+		}
+	}
+	return false
 }
 
 func hasMarker(body pcommon.Value) bool {
@@ -76,7 +88,7 @@ func hasMarker(body pcommon.Value) bool {
 		}
 	case pcommon.ValueTypeStr:
 		s := body.Str()
-		return strings.HasPrefix(s, "{") && mayHaveMarker(s) && textHasMarker(s)
+		return beginsObject(s) && mayHaveMarker(s) && textHasMarker(s)
 	}
 	return false
 }

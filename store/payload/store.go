@@ -273,7 +273,7 @@ func (k *keeper) Close() error {
 
 // unavailable marks an error of the place as one that may go away.
 func unavailable(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
