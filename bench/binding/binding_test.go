@@ -5,8 +5,10 @@ package binding_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -93,6 +95,43 @@ func open(t *testing.T, every int) (r *local.Records, from, to time.Time, logs i
 		t.Fatal(err)
 	}
 	return r, from, to, logs
+}
+
+// One trace's records are found soon among those of a busy system, and they are
+// those that binding of all records gives it.
+func TestOfTrace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads real data")
+	}
+	r, from, to, logs := open(t, 1)
+	all := map[string]int{}
+	_, err := binding.Bind(t.Context(), r, from, to, binding.Options{}, func(_ []record.Field, b bind.Binding, out bind.Outcome) error {
+		if out == bind.Bound {
+			all[b.TraceID]++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := slices.Sorted(maps.Keys(all))
+	var took []time.Duration
+	records := 0
+	for i := 0; i < len(ids); i += len(ids)/50 + 1 {
+		begin := time.Now()
+		n := 0
+		if err := binding.OfTrace(t.Context(), r, ids[i], binding.Options{}, func([]record.Field) error { n++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, time.Since(begin))
+		records += n
+		if n != all[ids[i]] {
+			t.Errorf("trace %s has %d records, want %d", ids[i], n, all[ids[i]])
+		}
+	}
+	slices.Sort(took)
+	t.Logf("%d traces of %d with %d of %d records: median %s, longest %s", len(took), len(ids), records, logs,
+		took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
 }
 
 func TestPrecision(t *testing.T) {
