@@ -6,8 +6,10 @@ import "strings"
 // looks for the words' first bytes, in one step a byte and without a branch that
 // is often taken.
 type prefilter struct {
-	mask uint32 // of as many bytes as are looked at together
+	mask uint32 // of a gram, as many bytes as are looked at together
 	bits [1 << 16 / 64]uint64
+	// rest is what has to follow a gram.
+	rest map[uint32][]string
 }
 
 // gramSize is how many bytes are looked at together, where the words have them.
@@ -19,7 +21,7 @@ func newPrefilter(words []string) *prefilter {
 	for _, w := range words {
 		n = min(n, len(w))
 	}
-	p := &prefilter{mask: uint32(1)<<(8*n) - 1} // all bits for 4
+	p := &prefilter{mask: uint32(1)<<(8*n) - 1, rest: map[uint32][]string{}} // all bits for 4
 	for _, w := range words {
 		gram := uint32(0)
 		for i := range n {
@@ -27,6 +29,7 @@ func newPrefilter(words []string) *prefilter {
 		}
 		h := gramHash(gram)
 		p.bits[h/64] |= 1 << (h % 64)
+		p.rest[gram] = append(p.rest[gram], w[n:])
 	}
 	return p
 }
@@ -46,7 +49,24 @@ func (p *prefilter) maybe(text string) bool {
 	gram := uint32(0)
 	for i := range len(text) {
 		gram = (gram<<8 | uint32(smallBytes[text[i]])) & p.mask
-		if h := gramHash(gram); p.bits[h/64]>>(h%64)&1 != 0 {
+		if h := gramHash(gram); p.bits[h/64]>>(h%64)&1 != 0 && p.follows(gram, text[i+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// follows tells whether one of the words that begin with gram goes on as text.
+func (p *prefilter) follows(gram uint32, text string) bool {
+	for _, rest := range p.rest[gram] {
+		if len(text) < len(rest) {
+			continue
+		}
+		n := 0
+		for n < len(rest) && smallBytes[text[n]] == rest[n] {
+			n++
+		}
+		if n == len(rest) {
 			return true
 		}
 	}
