@@ -127,7 +127,7 @@ for dialect in openinference openllmetry otel; do
 		OTEL_SERVICE_NAME="chain-$dialect" OTEL_EXPORTER_OTLP_ENDPOINT="http://$http" \
 		OTEL_BSP_SCHEDULE_DELAY=500 OTEL_METRIC_EXPORT_INTERVAL=2000 \
 		OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SERVER_REQUEST=x-request-id \
-		OTEL_SEMCONV_STABILITY_OPT_IN="${CLIENTS_SEMCONV:-http}" \
+		OTEL_SEMCONV_STABILITY_OPT_IN=http OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY \
 		"$venvs/chain/bin/python" "$here/app.py" --dialect "$dialect" --port "$p" \
 		--model-url "http://$vllm/v1" --model tiny
 	ready "chain-$dialect" "http://127.0.0.1:$p/healthz" 60
