@@ -39,7 +39,10 @@ func (s *scanner) at(i int) int {
 		return i + 1
 	}
 	end = i + 1 + n
-	if string(s.text[start:i]) == "git" && s.byteAt(end) == ':' {
+	if d := string(s.text[i+1 : end]); d == "openssh.com" || d == "libssh.org" {
+		return i + 1 // names of algorithms
+	}
+	if string(s.text[start:i]) == "git" && s.byteAt(end) == ':' || s.product(i, end) {
 		return i + 1
 	}
 	return s.add(Email, start, end)
@@ -56,10 +59,31 @@ func domain(b []byte) int {
 	return 0
 }
 
-// notDomains are ends of file and version names that have the form of a
-// top-level domain.
-var notDomains = strings.Fields("png jpg jpeg gif svg webp bmp ico css js json html txt " +
-	"alpha beta rc snapshot final service socket scope slice timer mount")
+// notDomains are ends of names of files and systemd units that have the form of a
+// top-level domain and are none.
+var notDomains = strings.Fields("png jpg jpeg gif svg webp bmp ico css js json jsonl html txt csv tsv yaml yml conf ini log " +
+	"gz bz2 tar whl onnx gguf safetensors npy npz ckpt pth service socket scope slice timer mount")
+
+// notVersions are ends of versions, which begin with a digit.
+var notVersions = strings.Fields("alpha beta rc snapshot final")
+
+// commonTops are top-level domains in which a bracket may follow an address.
+var commonTops = strings.Fields("com org net edu gov mil info cn hk tw jp kr de fr uk us eu ru in br au ca it es nl se ch at be pl io ai co")
+
+// members are what is asked of the right factor of a matrix product.
+var members = strings.Fields("weight weights transpose data detach grad values value conj inverse half float bias")
+
+// product tells whether the @ at i is the matrix product of Python, with end
+// behind what looks like a domain: q@k.transpose(-2, -1), x@self.weight.
+func (s *scanner) product(i, end int) bool {
+	labels := bytes.Split(s.text[i+1:end], []byte{'.'})
+	top := strings.ToLower(string(labels[len(labels)-1]))
+	if slices.Contains(commonTops, top) {
+		return false
+	}
+	next := s.byteAt(end)
+	return next == '(' || next == '[' || string(labels[0]) == "self" || slices.Contains(members, top)
+}
 
 func isDomain(labels [][]byte) bool {
 	top := labels[len(labels)-1]
@@ -74,7 +98,8 @@ func isDomain(labels [][]byte) bool {
 	if len(labels) > 2 && allDigits(labels[0]) && allDigits(labels[1]) {
 		return false // a version
 	}
-	return !isDigit(labels[0][0]) || !slices.Contains(notDomains, strings.ToLower(string(top)))
+	name := strings.ToLower(string(top))
+	return !slices.Contains(notDomains, name) && (!isDigit(labels[0][0]) || !slices.Contains(notVersions, name))
 }
 
 func allDigits(b []byte) bool {

@@ -25,7 +25,8 @@ var (
 	// ordinaryParts are of measures, times and identifiers of machines.
 	ordinaryParts = strings.Fields("byte size mem count total time stamp date _ts _ns _us _ms nano micro milli duration latency " +
 		"offset seq used free limit capacity length token step flop param rate score trace span seed hash sum uuid guid " +
-		"request_id req_id requestid order_id session seconds version build epoch iter index position")
+		"request_id req_id requestid order_id session seconds version build epoch iter index position " +
+		"订单 单号 流水 编号 序号 时间 时长 耗时 用时 延迟 大小 内存 显存 字节 长度 偏移 总数 数量 计数 总量 金额 种子 批次 版本 步数 参数")
 	// units after a number make it a measure.
 	units = strings.Fields("b byte bytes kb kib mb mib gb gib tb k m g ms us ns s sec secs second seconds minutes hours " +
 		"tokens rows items requests records events times ops iterations params flops points samples % 字节 毫秒 纳秒 次 个 条 元")
@@ -76,6 +77,11 @@ func (s *scanner) keyBefore(i int) string {
 		return at < before
 	}
 	skip(" \t\"'\\")
+	near := i-at <= 1
+	if list := s.listStart(at); list < at {
+		at = list
+		skip(" \t\"'\\")
+	}
 	if at == 0 {
 		return s.key
 	}
@@ -90,14 +96,41 @@ func (s *scanner) keyBefore(i int) string {
 		skip(" \t\"'\\")
 	}
 	end := at
-	for at > 0 && i-at < maxKey && (isWord(s.text[at-1]) || s.text[at-1] == '.' || s.text[at-1] == '-' || assigned && s.text[at-1] >= 0x80) {
+	for at > 0 && i-at < maxKey && (isWord(s.text[at-1]) || s.text[at-1] == '.' || s.text[at-1] == '-' || (assigned || near) && s.text[at-1] >= 0x80) {
 		at--
 	}
 	key := strings.ToLower(string(s.text[at:end]))
-	if !assigned && !strings.Contains(key, "_") && !containsAny(key, phoneParts) {
+	chinese := end > 0 && s.text[end-1] >= 0x80
+	if chinese {
+		key = nearest(key)
+	}
+	if !assigned && !strings.Contains(key, "_") && !containsAny(key, phoneParts) && !(chinese && containsAny(key, ordinaryParts)) {
 		return ""
 	}
 	return key
+}
+
+// nearest returns the end of a Chinese text: the words next to a number tell what
+// it is, those of the sentence before do not.
+func nearest(key string) string {
+	const few = 4 * len("字")
+	if at := strings.LastIndexAny(key, "，。；：、！？（）"); at >= 0 {
+		key = key[at:]
+	}
+	return strings.ToValidUTF8(key[max(0, len(key)-few):], "")
+}
+
+// listStart returns where the list of numbers begins that i is in, as in
+// sizes=[1, 2, 3], or i itself.
+func (s *scanner) listStart(i int) int {
+	at := i
+	for at > 0 && i-at < maxKey && (isDigit(s.text[at-1]) || strings.IndexByte(" ,.", s.text[at-1]) >= 0) {
+		at--
+	}
+	if at > 0 && s.text[at-1] == '[' && at > 1 {
+		return at - 1
+	}
+	return i
 }
 
 // unitAfter tells whether a unit follows, at once or after a space.

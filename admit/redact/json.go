@@ -107,7 +107,7 @@ func (j *jsonRedactor) value(text []byte) ([]byte, bool) {
 	if len(text) == 0 {
 		return text, false
 	}
-	if kind := secretKind(j.key); kind != "" && len(text) >= 4 && len(text) <= maxSecret && j.r.built[kind] != nil && !bytes.HasPrefix(text, []byte("[redacted:")) {
+	if kind := secretKind(j.key); kind != "" && !strings.Contains(j.key, "::") && len(text) >= 4 && len(text) <= maxSecret && j.r.built[kind] != nil && !bytes.HasPrefix(text, []byte("[redacted:")) && !notSecret(text, j.key) {
 		return j.r.built[kind].replacement, true
 	}
 	if j.depth < maxNested && (text[0] == '{' || text[0] == '[') && json.Valid(text) {

@@ -167,6 +167,22 @@ func (s *scanner) joined(g *groups, n int) []byte {
 	return bytes.ReplaceAll(s.text[g.start:g.end(n)], []byte{g.sep}, nil)
 }
 
+// inFormula tells whether a number is one of a formula or of pairs of numbers:
+// -n, n*x, m:n.
+func (s *scanner) inFormula(start, end int) bool {
+	switch s.byteAt(start - 1) {
+	case ':':
+		if isDigit(s.byteAt(start - 2)) {
+			return true
+		}
+	case '-':
+		if b := s.byteAt(start - 2); b == ' ' || b == '(' || b == '=' || b == ',' || b == '[' {
+			return true
+		}
+	}
+	return s.byteAt(end) == '*' && s.byteAt(end+1) != '*'
+}
+
 // matchOne tells what the first group is by itself.
 func (s *scanner) matchOne(g *groups) (end int, name string) {
 	end = g.end(1)
@@ -182,7 +198,7 @@ func (s *scanner) matchOne(g *groups) (end int, name string) {
 			case hintPhone:
 				return end, Phone
 			case hintNone, hintSocial, hintCard:
-				if !roundNumber(d) {
+				if !roundNumber(d) && !s.inFormula(g.start, end) {
 					return end, Phone
 				}
 			}

@@ -42,6 +42,7 @@ func TestEmail(t *testing.T) {
 	f("mailto:ann@example.com?subject=hi", "mailto:[redacted:email]?subject=hi")
 	f("postgres://admin:hunter2@db.internal.example.com:5432/x", "postgres://[redacted:url_credentials]@db.internal.example.com:5432/x")
 	f("https://u:p%40ss@host/path", "https://[redacted:url_credentials]@host/path")
+	f("ann@startup.agency, bob@example.com(work) li@corp.com.cn（工作）", "[redacted:email], [redacted:email](work) [redacted:email]（工作）")
 	f(`line\nann@example.com\tnext`, `line\n[redacted:email]\tnext`)
 	f(`\\nann@example.com`, `\\n[redacted:email]`)
 	for _, text := range []string{
@@ -65,6 +66,12 @@ func TestPhone(t *testing.T) {
 	f("86 13912345678 / 86-139-1234-5678", "[redacted:phone] / [redacted:phone]")
 	f("phone=17179869184", "phone=[redacted:phone]")
 	f("tel: 19912345678.", "tel: [redacted:phone].")
+	f("订单已发货，请联系13812345678", "订单已发货，请联系[redacted:phone]")
+	f("我的手机号是13812345678，订单号13912345678", "我的手机号是[redacted:phone]，订单号13912345678")
+	f("电话1:13812345678 电话2：13912345678", "电话1:[redacted:phone] 电话2：[redacted:phone]")
+	f("call 13812345678, 15912345678", "call [redacted:phone], [redacted:phone]")
+	f("phones: [13812345678, 15912345678]", "phones: [[redacted:phone], [redacted:phone]]")
+	f("张三,13812345678,2026", "张三,[redacted:phone],2026")
 	f("+1 415 555 2671 and +1-415-555-2671 and +14155552671 and +1 (415) 555-2671", "[redacted:phone] and [redacted:phone] and [redacted:phone] and [redacted:phone]")
 	f("(415) 555-2671, 415-555-2671", "[redacted:phone], [redacted:phone]")
 	f("+44 20 7946 0958", "[redacted:phone]")
@@ -145,6 +152,19 @@ func TestOrdinary(t *testing.T) {
 		"api_key: str = Field(...)", "api_key=os.environ[\"KEY\"]", "password=${DB_PASSWORD}", "password: <hidden>", "secret={{ .Values.secret }}",
 		"key=value&other=thing", "http://host/path?x=1&y=2", `C:\new\table\user`, `\d{11}\s+[a-z]+`, "a := b + c; if x == y {", "====", "::::",
 		"量化参数 7000000000 个，序列长度 32768", "时间戳1764538800123", "model=Qwen2.5-7B-Instruct-AWQ", "nodes 13-16, 4-4-4-4", "cuda:0 12.4 535.104.05",
+		"attn = q@k.transpose(-2, -1) / d", "y = x@self.weight + b; z = x@w.T", "h@proj.weight, grad@layer.to(device)",
+		"Started getty@tty1.service and vllm@qwen.service", "worker@gpu0.log rotated, epoch@best.ckpt kept",
+		`docker run -v "$PWD":/app -v $PWD:/workdir x`, `{"PWD":"/home/node/project","OLDPWD":"/home/node"}`, "PWD=/workspace/model USER=root", `pwd: "C:\\models"`,
+		`{"encryptionKey":"arn:aws:kms:us-west-2:123456789012:alias/aws/s3"}`, "arn:aws:secretsmanager:us-west-2:123456789012:secret:MySecret1-a1b2c3",
+		"client-secret:/etc/vmagent/oauth2-client-secret", "password=file:///run/secrets/db or password=https://host/path", "secret: my-app-secret-v2 not found",
+		"def f(password: Optional[str] = None, secret: ed25519.Ed25519PrivateKey)", "connect(password=self.password, key_password=config.key_password)",
+		"user, password = auth[0], auth[1]", "self.key_password = key_password", "password=password, api_key=settings.s3_secret_access_key", "class User:\n    password: SecretStr",
+		`{"AWS::IAM::AccessKey":"72c2d9dd90025459"}`, `{"AWS::IAM::AccessKey":"72c2d9dd90025459",`, "cipher chacha20-poly1305@openssh.com",
+		"x = -16630256576 + 13478400000*y", "subs({x: 0}) == -16630256576",
+		`1 MiB of "password=" took 1m7.4s`, "64.99:18175433808,144.99:23835948524", "latencies_ns=[13812345678, 15912345678]", "sizes: [17234567890]",
+		"订单号：13812345678，流水号 15912345678", "订单编号13812345678已发货", "显存占用17234567890，耗时15912345678", "批次号：4539578763621486", "密码不能为空，密码：错误", "密码错误：请重试",
+		"步骤3：模型加载完成，用时12.5秒，参数量7241732096", "INFO 11-30 12:00:00 metrics.py:455] Avg prompt throughput: 1234.5 tokens/s, Running: 12 reqs",
+		"SamplingParams(n=1, temperature=0.7, seed=13812345678, stop_token_ids=[151643, 151645], max_tokens=512)", "api_key='EMPTY'",
 		"e-1f3c1e4c-0000-4d5c-9d0b-1c2d3e4f5a6b", "kafka offset 18446744073709551615", "9223372036854775807", "id 1234567890123456789",
 	} {
 		check(t, r, text, text)
@@ -173,6 +193,10 @@ func TestSecrets(t *testing.T) {
 	f("password=hunter and pwd: s3cret!", "password=[redacted:password] and pwd: [redacted:password]!")
 	f(`{'password': 'hunter2'}`, `{'password': '[redacted:password]'}`)
 	f("密码：abc12345，请保密", "密码：[redacted:password]，请保密")
+	f("PASSWORD=/5wordStart db_pwd=/x9y8 secret: x9y8-z7w6a5b4", "PASSWORD=[redacted:password] db_pwd=[redacted:password] secret: [redacted:api_key]")
+	f("aws_secret_access_key: /8PSQvWIuLnKhh8d/jpw0nNmQRBZvNEXAMPLEKEY", "aws_secret_access_key: [redacted:api_key]")
+	f("password=s3cret[1x DB_PASSWORD=my.pass-word db_password = super_secret", "password=[redacted:password] DB_PASSWORD=[redacted:password] db_password = [redacted:password]")
+	f("//registry.example.com/:_authToken=MYTOKEN123", "//registry.example.com/:_authToken=[redacted:api_key]")
 	f("client_secret=\"x9y8z7w6\"", "client_secret=\"[redacted:api_key]\"")
 	f("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEpAIBAAKCAQEA+/=\n-----END RSA PRIVATE KEY-----\nrest", "[redacted:private_key]\nrest")
 	f(`-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\nrest`, `[redacted:private_key]\nrest`)

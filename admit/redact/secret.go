@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -199,10 +200,13 @@ func (s *scanner) assignment(at, next int) int {
 	for start-next < 4 && strings.IndexByte(" \t\"'=>", s.byteAt(start)) >= 0 {
 		start++
 	}
+	if quote := s.byteAt(next); start > next+1 && (quote == '"' || quote == '\'') {
+		return next // it closes what the name is in
+	}
 	if b := s.byteAt(start); start >= len(s.text) || valueEnds[b] || strings.IndexByte("$%{(*[", b) >= 0 {
 		return next
 	}
-	kind := s.assigned(at)
+	kind, name := s.assigned(at)
 	if kind == "" {
 		return next
 	}
@@ -211,7 +215,8 @@ func (s *scanner) assignment(at, next int) int {
 		return next
 	}
 	value := bytes.TrimRight(s.text[start:end], ".!?")
-	if !secretValue(kind, value, s.text[at] == '=') {
+	bare := s.byteAt(start-1) != '"' && s.byteAt(start-1) != '\''
+	if !secretValue(kind, value, s.text[at] == '=') || notSecret(value, name) || bare && (strings.EqualFold(string(value), name) || isCode(value, s.byteAt(end))) {
 		return next
 	}
 	return s.add(kind, start, start+len(value))
@@ -225,8 +230,9 @@ func (s *scanner) valueEnd(i int) int {
 	return i
 }
 
-// assigned tells what the name that ends before at holds.
-func (s *scanner) assigned(at int) string {
+// assigned tells what the name that ends before at holds, and the name in lower
+// case.
+func (s *scanner) assigned(at int) (kind, name string) {
 	end := at
 	for end > 0 && strings.IndexByte(" \"'\\", s.text[end-1]) >= 0 && at-end < 3 {
 		end--
@@ -235,15 +241,86 @@ func (s *scanner) assigned(at int) string {
 	for start > 0 && end-start < maxKey && (keyBytes[s.text[start-1]] || s.text[start-1] >= 0x80) {
 		start--
 	}
-	if end-start < 3 {
-		return ""
+	// In arn:aws:secretsmanager:…:secret:name it is the name that follows, and
+	// AWS::IAM::AccessKey is a type.
+	colon := s.byteAt(start-1) == ':'
+	if end-start < 3 || colon && end == at && s.text[at] == ':' || colon && s.byteAt(start-2) == ':' {
+		return "", ""
 	}
 	// Names end alike: most are told from the last byte.
 	switch s.text[end-1] | 0x20 {
 	case 'y', 't', 'n', 'd', 'e', 0x81 | 0x20, 0xa4 | 0x20:
-		return secretKind(strings.ToLower(string(s.text[start:end])))
+		name = strings.ToLower(string(s.text[start:end]))
+		return secretKind(name), name
 	}
-	return ""
+	return "", ""
+}
+
+// references begin what names a secret or says where it lies.
+var references = strings.Fields("arn: file:/ http:// https:// projects/ vault: env: ref+")
+
+// notSecret tells whether the value of a name, in lower case, holds no secret: it
+// is a place, a path, or what Kubernetes calls a secret.
+func notSecret(value []byte, name string) bool {
+	lower := strings.ToLower(string(value))
+	if slices.ContainsFunc(references, func(r string) bool { return strings.HasPrefix(lower, r) }) {
+		return true
+	}
+	if name == "secret" && isName(lower, "") {
+		return true
+	}
+	begin := strings.TrimLeft(lower, ".~")
+	if strings.HasPrefix(begin, "/") || len(lower) > 2 && lower[1] == ':' && (lower[2] == '\\' || lower[2] == '/') {
+		workingDir := name == "pwd" || name == "oldpwd"
+		return workingDir || strings.Count(begin, "/") > 1 && isName(lower, "/")
+	}
+	return false
+}
+
+// isCode tells whether a value without quotes is an expression of a program: an
+// element (auth[1]), a member named for what it holds (self.password), another
+// argument of that kind (user_password), a type (Optional[str], SecretStr). next
+// is what follows it.
+func isCode(value []byte, next byte) bool {
+	if at := bytes.IndexByte(value, '['); at > 0 {
+		return isPath(value[:at]) && (next == ']' || next == '"' || next == '\'')
+	}
+	text := string(value)
+	switch named := secretKind(strings.ToLower(text)) != ""; {
+	case !isPath(value):
+		return false
+	case strings.Contains(text, "."):
+		return named || strings.HasPrefix(text, "self.")
+	case strings.Contains(text, "_"):
+		return named && (next == ',' || next == ')')
+	}
+	return slices.Contains(codeWords, text)
+}
+
+// codeWords are names of variables and types that stand for a secret.
+var codeWords = strings.Fields("password passwd passphrase pwd credentials SecretStr SecretBytes str bytes String")
+
+// isPath tells whether b is words joined by dots, as a member of an object is named.
+func isPath(b []byte) bool {
+	for word := range bytes.SplitSeq(b, []byte{'.'}) {
+		if len(word) == 0 || isDigit(word[0]) || slices.ContainsFunc(word, func(c byte) bool { return !isWord(c) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// isName tells whether the parts of a text, in lower case, are words, maybe with
+// a number after them, and none is random.
+func isName(text, separators string) bool {
+	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '-' || r == '_' || r == '.' || strings.ContainsRune(separators, r) })
+	for _, part := range parts {
+		word := strings.TrimRight(part, "0123456789")
+		if len(part)-len(word) > 4 || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
+			return false
+		}
+	}
+	return len(parts) > 1
 }
 
 const maxSecret = 4096
