@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Callable, Optional
 
 from opentelemetry import _logs, metrics, trace
 from opentelemetry import context as otel
@@ -31,6 +31,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from inquest import otlp
+from inquest._session import exporter_session
 from inquest.durable import Counters, Limits, SpoolError, SpoolWriter
 from inquest.processors import RequestLogProcessor, RequestSpanProcessor
 from inquest.shipping import logs_url
@@ -133,7 +134,9 @@ class Runtime:
             return
         self.tracer_provider = TracerProvider(resource=self.resource, shutdown_on_exit=False)
         self.tracer_provider.add_span_processor(RequestSpanProcessor())
-        exporter = OTLPSpanExporter(endpoint=self.config.endpoint.rstrip("/") + "/v1/traces")
+        exporter = OTLPSpanExporter(
+            endpoint=self.config.endpoint.rstrip("/") + "/v1/traces", session=exporter_session()
+        )
         self.tracer_provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
         _made.add(self.tracer_provider)
         if not isinstance(present, TracerProvider):
@@ -142,7 +145,7 @@ class Runtime:
     def _start_logs(self) -> None:
         self.logger_provider = LoggerProvider(resource=self.resource, shutdown_on_exit=False)
         self.logger_provider.add_log_record_processor(RequestLogProcessor())
-        exporter = OTLPLogExporter(endpoint=logs_url(self.config.endpoint))
+        exporter = OTLPLogExporter(endpoint=logs_url(self.config.endpoint), session=exporter_session())
         self.logger_provider.add_log_record_processor(
             BatchLogRecordProcessor(exporter, schedule_delay_millis=1000)
         )
@@ -240,9 +243,10 @@ class Runtime:
 
     def flush(self, timeout_s: float = 10.0) -> bool:
         """Send what is queued in this process; False when that took too long. The spool needs none."""
-        spans = self.tracer_provider.force_flush(int(timeout_s * 1000))
-        logs = self.logger_provider.force_flush(int(timeout_s * 1000))
-        return bool(spans) and bool(logs)
+        until = time.monotonic() + timeout_s
+        spans = _in_time(self.tracer_provider.force_flush, timeout_s)
+        logs = _in_time(self.logger_provider.force_flush, max(0.1, until - time.monotonic()))
+        return spans and logs
 
     def wait_shipped(self, timeout_s: float = 10.0) -> bool:
         """Wait until the receiver has all that the spool holds; False when that took too long."""
@@ -277,6 +281,18 @@ class Runtime:
             global _current
             if _current is self:
                 _current = None
+
+
+def _in_time(flush: Callable[[], bool], timeout_s: float) -> bool:
+    """Run a flush of the SDK, which has no time limit of its own; False when it did not end in time."""
+    done: list[bool] = []
+    thread = threading.Thread(target=lambda: done.append(flush()), name="inquest-flush", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # no more threads, or the interpreter is ending
+        return bool(flush())
+    thread.join(timeout_s)
+    return done == [True]
 
 
 def _shipped(path: Path) -> bool:

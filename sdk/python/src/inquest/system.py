@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -30,6 +31,9 @@ class Sampler:
     def __init__(self, index: int = 0) -> None:
         self._index = index
         self._lock = threading.Lock()
+        with contextlib.suppress(Exception):
+            # Now, in one thread: a fork in the middle of an import leaves its lock held.
+            import pynvml  # noqa: F401
         self._pid = 0
         self._nvml: Any = None
         self._handle: Any = None
