@@ -1,4 +1,4 @@
-# Targets: build, demo, test, lint, bench. Each works on a fresh clone.
+# Targets: build, demo, test, lint, bench, clients. Each works on a fresh clone.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -9,7 +9,7 @@ TOOL := go tool -modfile=internal/tools/go.mod
 # need no store. `make race` covers all.
 RACE := ./admit/... ./journal/... ./record/... ./stats/... ./sensor ./sensor/flow/... ./verdict/...
 
-.PHONY: build demo test race lint fmt bench fuzz clean
+.PHONY: build demo test race lint fmt bench fuzz clients clean
 
 build:
 	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/inquest ./cmd/inquest
@@ -40,6 +40,11 @@ bench: build
 FUZZTIME ?= 20s
 fuzz:
 	./internal/tools/fuzz.sh $(FUZZTIME)
+
+# vLLM and LangChain, as they are, against the recorder: docs/clients.md. The
+# first run installs 5.7 GB under build/.
+clients: build
+	./lab/clients/run.sh
 
 clean:
 	rm -rf bin build

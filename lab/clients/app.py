@@ -55,9 +55,7 @@ def instrument(dialect):
 def service(model_url, model):
     """Returns the application."""
     app = FastAPI()
-    prompt = ChatPromptTemplate.from_messages(
-        [("system", "Answer in one sentence."), ("human", "{question}")]
-    )
+    prompt = ChatPromptTemplate.from_messages([("system", "Answer in one sentence."), ("human", "{question}")])
     llm = ChatOpenAI(
         model=model,
         base_url=model_url,

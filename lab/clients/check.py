@@ -1,14 +1,18 @@
 """Asks the services, then asks the recorder whether it can tell what happened.
 
-    check.py --api URL --vllm URL --app DIALECT=URL ... [--asks N] [--out FILE]
+    check.py --api URL --app DIALECT=URL ... [--asks N] [--out FILE]
 
-Every line of the output is a check. Ends with 1 when one failed.
+The dialect is the instrumentation that a service is under: openinference,
+openllmetry or otel. Every line of the output is a check. Ends with 1 when one
+failed.
 """
 
 import argparse
+import concurrent.futures
 import json
 import sys
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
@@ -29,7 +33,8 @@ VLLM_SPAN = {
     "gen_ai.latency.e2e": "llm.request.duration",
 }
 
-# Canonical names on the span of the call, with what they have to say.
+# Canonical names on the span of the call, with what they have to say. Of all
+# this, OpenLLMetry leaves out the seed.
 CALL = {
     "gen_ai.operation.name": "chat",
     "gen_ai.request.model": MODEL,
@@ -38,6 +43,17 @@ CALL = {
     "gen_ai.request.max_tokens": "24",
     "gen_ai.request.seed": "7",
     "gen_ai.provider.name": "openai",
+}
+
+UNSAID = {"openllmetry": {"gen_ai.request.seed"}}
+
+# What OpenInference calls things; the two others use the canonical names.
+OPENINFERENCE = {
+    "llm.model_name": "gen_ai.request.model",
+    "llm.provider": "gen_ai.provider.name",
+    "llm.token_count.prompt": "gen_ai.usage.input_tokens",
+    "llm.token_count.completion": "gen_ai.usage.output_tokens",
+    "llm.token_count.total": "gen_ai.usage.total_tokens",
 }
 
 # Scraped metrics and their canonical names, as PromQL has them.
@@ -135,21 +151,19 @@ class Followed:
     @property
     def chain(self):
         """The span of the chain: the uppermost that is LangChain's."""
-        return self.one(lambda s: s["name"] in ("RunnableSequence", "RunnableSequence.workflow", "invoke_workflow RunnableSequence"))
+        return self.one(
+            lambda s: s["name"] in ("RunnableSequence", "RunnableSequence.workflow", "invoke_workflow RunnableSequence")
+        )
 
     @property
     def call(self):
         """The span of the call of the model, as LangChain's instrumentation sees it."""
-        return self.one(
-            lambda s: s["service"] != "vllm" and s["attributes"].get("gen_ai.operation.name") == "chat"
-        )
+        return self.one(lambda s: s["service"] != "vllm" and s["attributes"].get("gen_ai.operation.name") == "chat")
 
     @property
     def client(self):
         """The span of the HTTP client."""
-        return self.one(
-            lambda s: s.get("kind") == "client" and s["name"] == "POST"
-        )
+        return self.one(lambda s: s.get("kind") == "client" and s["name"] == "POST")
 
     @property
     def engine(self):
@@ -183,13 +197,40 @@ def until(done, seconds=PATIENCE_SECONDS):
 
 def ask(recorder, dialect, url, n):
     """Asks n times, every second answer in pieces."""
-    followed = []
-    for i in range(n):
+
+    def one(i):
         request_id = str(uuid.uuid4())
         body = {"question": f"What does recorder {i} keep, and for whom?" + " Why?" * i, "stream": i % 2 == 1}
         answer = fetch(f"{url}/ask", body, {"x-request-id": request_id})
-        followed.append(Followed(dialect, request_id, body["stream"], answer, recorder))
-    return followed
+        return Followed(dialect, request_id, body["stream"], answer, recorder)
+
+    # Several at a time, so that what belongs to one could land on another.
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        return list(pool.map(one, range(n)))
+
+
+def check_refused(checks, recorder, dialect, url):
+    """Asks for more than the model takes: vLLM refuses it before its engine, which has no span of it."""
+    trace_id = uuid.uuid4().hex
+    try:
+        fetch(
+            f"{url}/ask",
+            {"question": "Why? " * 600},
+            {"x-request-id": "long", "traceparent": f"00-{trace_id}-{'1' * 16}-01"},
+        )
+        checks.that(False, f"{dialect}, refused: the question is too long")
+    except urllib.error.HTTPError as e:
+        checks.equal(e.code, 500, f"{dialect}, refused: the service fails")
+    f = Followed(dialect, "long", False, {"trace_id": trace_id}, recorder)
+    until(lambda: f.whole() or f.entry and f.call and f.client)
+    if not checks.that(f.entry and f.call and f.client, f"{dialect}, refused: the client's trace id holds the spans"):
+        return
+    checks.equal(f.client["attributes"].get("http.response.status_code"), "400", f"{dialect}, refused: vLLM said so")
+    checks.that(
+        f.call.get("status") == "error" and "maximum context length" in f.call.get("status_message", ""),
+        f"{dialect}, refused: the call failed and says why",
+    )
+    checks.that(f.engine is None, f"{dialect}, refused: vLLM's engine never saw it")
 
 
 def check_request(checks, f):
@@ -203,27 +244,70 @@ def check_request(checks, f):
         path[0] is f.entry and path[-2] is f.client,
         f"{f.what}: the way from the HTTP server to vLLM has no gap: " + " > ".join(s["name"] for s in path),
     )
+    checks.that(f.chain in f.path(f.call), f"{f.what}: the call belongs to the chain")
     checks.that(f.path(f.call)[0] is f.entry, f"{f.what}: the call belongs to the HTTP request")
-    engine, call = f.engine["attributes"], f.call["attributes"]
+    check_engine(checks, f)
+    check_call(checks, f)
+    check_tokens(checks, f)
+
+
+def check_engine(checks, f):
+    """Checks vLLM's span: canonical names beside what was sent, ids, times."""
+    engine = f.engine["attributes"]
     checks.equal(f.entry["attributes"].get("request.id"), f.request_id, f"{f.what}: request.id on the server's span")
     checks.equal(engine.get("request.id"), f.request_id, f"{f.what}: request.id on vLLM's span")
-    checks.that(f.request_id in engine.get("gen_ai.request.id", ""), f"{f.what}: what vLLM calls the request is kept")
-    for sent, canonical in VLLM_SPAN.items():
+    checks.equal(engine.get("gen_ai.request.id"), f"chatcmpl-{f.request_id}", f"{f.what}: what vLLM calls it is kept")
+    check_kept(checks, f, engine, VLLM_SPAN)
+    for name in ("temperature", "top_p", "max_tokens"):
+        name = f"gen_ai.request.{name}"
+        checks.equal(engine.get(name), CALL[name], f"{f.what}: {name} on vLLM's span")
+    first, all_of_it = (float(engine.get(f"llm.request.{n}", "nan")) for n in ("time_to_first_token", "duration"))
+    client = f.client["duration_ns"] / 1e9
+    # The client's span ends with the headers where the answer is streamed.
+    checks.that(
+        0 < first <= all_of_it and (f.stream or all_of_it <= client),
+        f"{f.what}: first token after {first:.4f} s of {all_of_it:.4f} s in vLLM, {client:.4f} s at the client",
+    )
+
+
+def check_kept(checks, f, attributes, names):
+    """Checks that canonical names stand beside what was sent."""
+    for sent, canonical in names.items():
         checks.that(
-            sent in engine and canonical in engine and float(engine[sent]) == float(engine[canonical]),
-            f"{f.what}: vLLM's {sent} is kept and is {canonical} ({engine.get(canonical)})",
+            sent in attributes and attributes[sent] == attributes.get(canonical),
+            f"{f.what}: {sent} is kept and is {canonical} ({attributes.get(canonical)})",
         )
+
+
+def check_call(checks, f):
+    """Checks the span of the call, as LangChain's instrumentation sees it."""
+    call = f.call["attributes"]
     for name, want in CALL.items():
-        checks.equal(call.get(name), want, f"{f.what}: {name} on the call is {want}")
-    usage = f.answer["usage"]
-    for name, told in (("input", usage["input_tokens"]), ("output", usage["output_tokens"])):
-        canonical = f"gen_ai.usage.{name}_tokens"
-        checks.that(
-            call.get(canonical) == engine.get(canonical) == str(told),
-            f"{f.what}: {canonical} is {told}: LangChain {call.get(canonical)}, vLLM {engine.get(canonical)}",
+        if name not in UNSAID.get(f.dialect, ()):
+            checks.equal(call.get(name), want, f"{f.what}: {name} on the call is {want}")
+    if f.dialect == "openinference":
+        check_kept(checks, f, call, OPENINFERENCE)
+    streamed = call.get("gen_ai.request.stream")
+    checks.that(streamed in (None, str(f.stream).lower()), f"{f.what}: nothing wrong is said of streaming: {streamed}")
+    checks.that("length" in call.get("gen_ai.response.finish_reasons", ""), f"{f.what}: why the answer ended")
+    if not f.stream:
+        checks.equal(
+            call.get("gen_ai.response.id"), f"chatcmpl-{f.request_id}", f"{f.what}: gen_ai.response.id is vLLM's"
         )
+        checks.equal(call.get("gen_ai.response.model"), MODEL, f"{f.what}: gen_ai.response.model")
     for name in ("gen_ai.input.messages", "gen_ai.output.messages"):
-        checks.that(name in call, f"{f.what}: {name} on the call")
+        said = json.loads(call.get(name) or "[]")
+        checks.that(said and all(m["parts"] for m in said), f"{f.what}: {name} on the call")
+
+
+def check_tokens(checks, f):
+    """Checks that all say the same of one request's tokens."""
+    for name in ("input", "output"):
+        canonical, told = f"gen_ai.usage.{name}_tokens", f.answer["usage"][f"{name}_tokens"]
+        call, engine = f.call["attributes"].get(canonical), f.engine["attributes"].get(canonical)
+        checks.that(
+            call == engine == str(told), f"{f.what}: {canonical}: answer {told}, LangChain {call}, vLLM {engine}"
+        )
 
 
 def check_sums(checks, recorder, followed):
@@ -247,14 +331,41 @@ def check_sums(checks, recorder, followed):
         )
 
 
-def check_metrics(checks, recorder, requests):
+def check_metrics(checks, recorder, followed):
     """Checks that what was scraped has its canonical name beside it."""
     for sent, canonical in METRICS.items():
         was, now = recorder.value(f'{{__name__="{sent}"}}'), recorder.value(f'{canonical}{{alias_source!=""}}')
         checks.that(was is not None and was == now, f"{sent} is kept and is {canonical}: {was}, {now}")
-    for name in ("gen_ai_server_time_to_first_token_seconds_count", "llm_request_queue_time_seconds_count"):
-        checks.equal(recorder.value(name), float(requests), f"{name} counts each request")
+    for name in (
+        "gen_ai_server_time_to_first_token_seconds_count",
+        "llm_request_queue_time_seconds_count",
+        "llm_requests_succeeded_total",
+    ):
+        checks.equal(recorder.value(name), float(len(followed)), f"{name} counts each request")
+    checks.equal(recorder.value("llm_requests_failed_total"), 0.0, "llm_requests_failed_total counts none")
+    for metric, attribute in (
+        ("gen_ai_server_time_to_first_token_seconds_sum", "llm.request.time_to_first_token"),
+        ("llm_request_queue_time_seconds_sum", "llm.request.queue_time"),
+    ):
+        scraped = recorder.value(metric) or 0
+        spans = sum(float(f.engine["attributes"].get(attribute, 0)) for f in followed if f.engine)
+        checks.that(
+            abs(scraped - spans) <= 0.01 * spans, f"{metric} is that of the spans: {scraped:.6f} s, {spans:.6f} s"
+        )
     checks.equal(recorder.value('up{job="vllm"}'), 1.0, "the target is up")
+
+
+def check_clients(checks, recorder, followed):
+    """Checks the metrics of the client's side, where the instrumentation has any."""
+    for dialect in ("openllmetry", "otel"):
+        for name in ("input", "output"):
+            want = float(sum(f.answer["usage"][f"{name}_tokens"] for f in followed if f.dialect == dialect))
+            query = f'gen_ai_client_token_usage_sum{{job="chain-{dialect}",gen_ai_token_type="{name}"}}'
+            if want:
+                until(lambda query=query, want=want: recorder.value(query) == want, 15)
+                checks.equal(
+                    recorder.value(query), want, f"{dialect}: gen_ai_client_token_usage of {name} is {want:.0f}"
+                )
 
 
 def main():
@@ -271,8 +382,11 @@ def main():
         followed += ask(recorder, dialect, url, args.asks)
     for f in followed:
         check_request(checks, f)
+    for app in args.app:
+        check_refused(checks, recorder, *app.split("=", 1))
     check_sums(checks, recorder, followed)
-    check_metrics(checks, recorder, len(followed))
+    check_metrics(checks, recorder, followed)
+    check_clients(checks, recorder, followed)
     if args.out:
         with open(args.out, "w", encoding="utf-8") as out:
             traces = [{"dialect": f.dialect, "stream": f.stream, "spans": f.spans} for f in followed]

@@ -54,7 +54,7 @@ cleanup() {
 			kill -0 "$pid" 2>/dev/null || break
 			sleep 0.1
 		done
-		kill -KILL "$pid" 2>/dev/null || true
+		kill -KILL -- "-$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
 	rm -rf "$work"
@@ -69,11 +69,12 @@ port() {
 	echo "$p"
 }
 
-# start NAME COMMAND... runs a command in the background, its output in a log.
+# start NAME COMMAND... runs a command in the background, in a group of its own
+# that its children are in, its output in a log.
 start() {
 	local name=$1
 	shift
-	"$@" >"$keep/$name.log" 2>&1 &
+	setsid "$@" >"$keep/$name.log" 2>&1 &
 	pids+=($!)
 }
 

@@ -79,6 +79,7 @@ def make(folder):
 
 
 def write(folder, name, value):
+    """Writes a value as JSON."""
     with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
         json.dump(value, f, indent=1)
 
