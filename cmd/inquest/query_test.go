@@ -121,7 +121,11 @@ func TestQueryCommands(t *testing.T) {
 	f("trace|4bf92f3577b34da6a3ce929d0e0e4736", `trace 4bf92f3577b34da6a3ce929d0e0e4736  2026-01-02T15:00:00Z  100ms  2 spans  2 services
 web GET /        |████████████████████████████████████████|  100ms  self 50ms
   db SELECT`+"\ufffd"+`[2J  |                    ████████████████████|  50ms  ERROR: no rows
+2 log records of the trace: --logs shows them
 `)
+	if out, _, err := runCommand(t, "trace", "4bf92f3577b34da6a3ce929d0e0e4736", "--logs"); err != nil || !strings.HasSuffix(out, "\n\n2 log records of the trace\n"+"2026-01-02T15:00:02Z web ERROR late⏎\ufffd]0;x code=\"5 0\"\n2026-01-02T15:00:01Z web early\n") {
+		t.Errorf("trace --logs prints %s, %v", out, err)
+	}
 	f("status", fmt.Sprintf("inquest 1.2 at %s\n%-32s 7\n%-32s false\n", url, "Journal.Last", "Stalled"))
 
 	out, _, err := runCommand(t, "drilldown", `up{job="web"}`, "--time", "1767366000")

@@ -62,14 +62,18 @@ func TestOpenLaterFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		err := fmt.Errorf("%w: down", payload.ErrUnavailable)
 		tries := 0
-		l, openErr := payload.OpenLater(t.Context(), func(context.Context) (payload.Store, error) { tries++; return nil, err }, time.Minute, log)
-		if openErr != nil {
-			t.Fatal(openErr)
+		l, err := payload.OpenLater(t.Context(), func(context.Context) (payload.Store, error) {
+			if tries++; tries == 1 {
+				return nil, fmt.Errorf("%w: down", payload.ErrUnavailable)
+			}
+			return nil, wrong
+		}, time.Minute, log)
+		if err != nil {
+			t.Fatal(err)
 		}
-		err = wrong
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		if tries != 2 {
 			t.Errorf("tried %d times, want 2", tries)
 		}
