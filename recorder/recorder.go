@@ -47,7 +47,7 @@ type Options struct {
 	// SyncBytes forces a checkpoint after this much payload; 256 MiB when zero.
 	SyncBytes int64
 	// QueueBytes bounds the decoded batches kept in memory between journal and
-	// stores, in bytes of their encoded form; 32 MiB when zero. Beyond it the
+	// stores, in bytes of their encoded form; 96 MiB when zero. Beyond it the
 	// applier reads from the journal.
 	QueueBytes int64
 	// Aliases gives canonical names to what comes in under other ones; nil gives
@@ -77,7 +77,7 @@ func (o *Options) setDefaults() {
 		o.SyncBytes = 256 << 20
 	}
 	if o.QueueBytes == 0 {
-		o.QueueBytes = 32 << 20
+		o.QueueBytes = 96 << 20
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
