@@ -107,7 +107,9 @@ class SpoolWriter:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._open()
         except OSError as error:
-            raise SpoolError(error.errno, f"cannot use spool {folder}: {error.strerror or error}") from error
+            kind = SpoolFullError if error.errno in _FULL else SpoolError
+            text = os.strerror(error.errno) if error.errno else str(error)
+            raise kind(error.errno, f"cannot use spool {folder}: {text}") from error
         reference = weakref.WeakMethod(self._after_fork)
         os.register_at_fork(after_in_child=lambda: (reference() or _nothing)())
 
@@ -224,6 +226,10 @@ class SpoolWriter:
         if error is not None:
             _fail(batch[len(whole) :], error)
             self._cut(file)
+            if isinstance(error, SpoolFullError) and file.offset > len(self._header):
+                # Closed, it can be removed once it is shipped, which makes room.
+                with contextlib.suppress(OSError):
+                    self._finish()
 
     def _cut(self, file: _File) -> None:
         """Remove the torn line that a failed write left."""

@@ -27,7 +27,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from inquest import otlp
@@ -64,6 +64,17 @@ class Config:
     limits: Limits = field(default_factory=Limits)
 
 
+class _Spans(BatchSpanProcessor):
+    """Queues spans to be sent. Where a forked child gets no thread for it, they are dropped, not raised."""
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Queue one span."""
+        try:
+            super().on_end(span)
+        except RuntimeError as error:
+            _log.warning("cannot send spans of process %d: %s", os.getpid(), error)
+
+
 class Runtime:
     """A configured process. Made by init(); all methods may be called by any thread."""
 
@@ -75,14 +86,31 @@ class Runtime:
         self.config = config
         self.model_version = config.model_version or "unknown"
         self.device: Optional[str] = None
-        values = {"service.name": config.service, "host.name": socket.gethostname(), **config.resource}
-        if config.version:
-            values["service.version"] = config.version
-        self.resource = Resource.create(values)
         self._closed = False
         self._files = 0
         self._writer: Optional[SpoolWriter] = None
         self._supervisor: Optional[Supervisor] = None
+        try:
+            self._start()
+        except RuntimeError as error:
+            if self._writer is not None:
+                self._writer.close()
+            raise RuntimeError(
+                f"cannot start inquest: {error}; it needs two threads to send with: raise the limit of "
+                "processes and threads (ulimit -u, pids limit of the container)"
+            ) from error
+        atexit.register(self.shutdown)
+        # Children of multiprocessing end without running exit handlers.
+        multiprocessing.util.register_after_fork(self, Runtime._shutdown_with_child)
+        if multiprocessing.process.parent_process() is not None:
+            self._shutdown_with_child()
+
+    def _start(self) -> None:
+        config = self.config
+        values = {"service.name": config.service, "host.name": socket.gethostname(), **config.resource}
+        if config.version:
+            values["service.version"] = config.version
+        self.resource = Resource.create(values)
         if config.spool:
             self._open_spool(Path(config.spool))
         self._refused = metrics.get_meter("inquest", VERSION).create_counter(
@@ -90,11 +118,6 @@ class Runtime:
         )
         self._start_spans()
         self._start_logs()
-        atexit.register(self.shutdown)
-        # Children of multiprocessing end without running exit handlers.
-        multiprocessing.util.register_after_fork(self, Runtime._shutdown_with_child)
-        if multiprocessing.process.parent_process() is not None:
-            self._shutdown_with_child()
 
     def _shutdown_with_child(self) -> None:
         multiprocessing.util.Finalize(None, self.shutdown, exitpriority=10)
@@ -137,7 +160,7 @@ class Runtime:
         exporter = OTLPSpanExporter(
             endpoint=self.config.endpoint.rstrip("/") + "/v1/traces", session=exporter_session()
         )
-        self.tracer_provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
+        self.tracer_provider.add_span_processor(_Spans(exporter, schedule_delay_millis=1000))
         _made.add(self.tracer_provider)
         if not isinstance(present, TracerProvider):
             trace.set_tracer_provider(self.tracer_provider)
@@ -270,9 +293,11 @@ class Runtime:
         atexit.unregister(self.shutdown)
         with contextlib.suppress(Exception):
             self.flush(5.0)
-        if self._own_spans:
-            self.tracer_provider.shutdown()
-        self.logger_provider.shutdown()
+        with contextlib.suppress(RuntimeError):  # threads that a forked child could not start
+            if self._own_spans:
+                self.tracer_provider.shutdown()
+        with contextlib.suppress(RuntimeError):
+            self.logger_provider.shutdown()
         if self._supervisor is not None:
             self._supervisor.ensure(now=True)
         if self._writer is not None:

@@ -405,6 +405,13 @@ def _spawn(settings: Settings) -> subprocess.Popen[bytes]:
         )
 
 
+def _log_handler(folder: Path) -> logging.Handler:
+    try:
+        return logging.handlers.RotatingFileHandler(folder / "watchdog.log", maxBytes=1 << 20, backupCount=1)
+    except OSError:
+        return logging.StreamHandler()
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Run a watchdog in the foreground; return the exit status."""
     parser = argparse.ArgumentParser(
@@ -437,12 +444,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     if lock is None:
         return 0
     with lock:
-        # Who has the lock, for a person who looks.
-        lock.truncate(0)
-        print(os.getpid(), file=lock, flush=True)
-        handler = logging.handlers.RotatingFileHandler(
-            settings.folder / "watchdog.log", maxBytes=1 << 20, backupCount=1
-        )
+        with contextlib.suppress(OSError):  # on a full disk shipping is what makes room
+            # Who has the lock, for a person who looks.
+            os.ftruncate(lock.fileno(), 0)
+            os.write(lock.fileno(), b"%d\n" % os.getpid())
+        handler = _log_handler(settings.folder)
         handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
         _log.addHandler(handler)
         _log.setLevel(logging.INFO)
