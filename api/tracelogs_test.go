@@ -138,8 +138,11 @@ func TestDrilldownBoundLogs(t *testing.T) {
 		Time:   at.Add(4 * time.Second).UnixNano(),
 		Stream: []record.Field{{Name: record.FieldType, Value: string(record.TypeExemplar)}, {Name: "service.name", Value: "worker"}},
 		Fields: []record.Field{
-			{Name: record.FieldName, Value: "job.duration"}, {Name: record.FieldValue, Value: "5"}, {Name: record.FieldTraceID, Value: traces[1].String()},
-			{Name: record.FieldLabels, Value: `{}`}, {Name: record.FieldSeq, Value: "2"},
+			{Name: record.FieldName, Value: "job.duration"},
+			{Name: record.FieldValue, Value: "5"},
+			{Name: record.FieldTraceID, Value: traces[1].String()},
+			{Name: record.FieldLabels, Value: `{}`},
+			{Name: record.FieldSeq, Value: "2"},
 		},
 	}}}); err != nil {
 		t.Fatal(err)

@@ -104,10 +104,10 @@ func (s *scanner) keyBefore(i int) string {
 	if chinese {
 		key = nearest(key)
 	}
-	if !assigned && !strings.Contains(key, "_") && !containsAny(key, phoneParts) && !(chinese && containsAny(key, ordinaryParts)) {
-		return ""
+	if assigned || strings.Contains(key, "_") || containsAny(key, phoneParts) || chinese && containsAny(key, ordinaryParts) {
+		return key
 	}
-	return key
+	return ""
 }
 
 // nearest returns the end of a Chinese text: the words next to a number tell what

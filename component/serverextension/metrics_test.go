@@ -114,7 +114,7 @@ func TestMetrics(t *testing.T) {
 func labels[N int64 | float64](p metricdata.DataPoint[N]) string {
 	var out []string
 	for _, kv := range p.Attributes.ToSlice() {
-		out = append(out, string(kv.Key)+"="+kv.Value.Emit())
+		out = append(out, string(kv.Key)+"="+kv.Value.String())
 	}
 	return "{" + strings.Join(out, ",") + "}"
 }
