@@ -28,6 +28,10 @@ build/ingest -inquest bin/inquest -victorialogs build/victoria-logs -work build/
 	-rounds "${BENCH_ROUNDS:-5}" -data "$data" -json "$out/ingest.json" | tee "$out/ingest.txt"
 
 echo
+echo "== AI events: cost of validation, exactness, re-driving"
+go run ./bench/events -inquest bin/inquest | tee "$out/events.txt"
+
+echo
 echo "== Kills under load"
 INQUEST_TEST_KILLS=${BENCH_KILLS:-100} go test ./recorder -run 'TestKill$' -count 1 -v -timeout 20m | tee "$out/kill.txt"
 

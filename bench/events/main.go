@@ -1,7 +1,8 @@
 // Command events shows that admission loses no AI event: it sends many, some of
 // them broken in every known way, and checks that each good one is stored once
 // and each broken one is a dead letter with the right reason. Before, it
-// measures what validation costs, on and off in the same run.
+// measures what validation costs, on and off in the same run. After, a schema
+// that is wrong refuses good events, and once it is mended they are re-driven.
 //
 //	go run ./bench/events -inquest bin/inquest -n 1000000
 package main
@@ -22,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -43,6 +45,7 @@ type options struct {
 	costBatches   int
 	costRounds    int
 	brokenPercent int
+	redriven      int
 }
 
 func main() {
@@ -53,6 +56,7 @@ func main() {
 	flag.IntVar(&o.brokenPercent, "broken", 10, "percent of events that are broken")
 	flag.IntVar(&o.costBatches, "cost-batches", 300, "batches of 500 for the cost of validation; 0 leaves it out")
 	flag.IntVar(&o.costRounds, "cost-rounds", 6, "rounds of that")
+	flag.IntVar(&o.redriven, "redriven", 100_000, "events that are refused at first and re-driven; 0 leaves it out")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -69,10 +73,15 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	if o.n == 0 {
-		return nil
+	if o.n > 0 {
+		if err := exact(ctx, o); err != nil {
+			return err
+		}
 	}
-	return exact(ctx, o)
+	if o.redriven > 0 {
+		return redrive(ctx, o)
+	}
+	return nil
 }
 
 // server is a running inquest.
@@ -88,6 +97,10 @@ func start(ctx context.Context, o options, validate bool) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startIn(ctx, o, dir, "extensions::inquest::events::validate="+strconv.FormatBool(validate))
+}
+
+func startIn(ctx context.Context, o options, dir, setting string) (*server, error) {
 	ports, err := freePorts(4)
 	if err != nil {
 		return nil, err
@@ -97,7 +110,7 @@ func start(ctx context.Context, o options, validate bool) (*server, error) {
 		"--set", "receivers::otlp::protocols::http::endpoint="+ports[0],
 		"--set", "receivers::otlp::protocols::grpc::endpoint="+ports[2],
 		"--set", "extensions::inquest::api::endpoint="+ports[1],
-		"--set", "extensions::inquest::events::validate="+strconv.FormatBool(validate),
+		"--set", setting,
 		"--set", "service::telemetry::metrics::level=none")
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(os.Interrupt) }
@@ -117,11 +130,14 @@ func start(ctx context.Context, o options, validate bool) (*server, error) {
 	return nil, errors.Join(errors.New("the server does not start: "+s.log.String()), s.stop())
 }
 
-func (s *server) stop() error {
+// end stops the server and keeps its data.
+func (s *server) end() error {
 	err := s.cmd.Process.Signal(os.Interrupt)
 	_ = s.cmd.Wait() // its exit status after a signal says nothing
-	return errors.Join(err, os.RemoveAll(s.dir))
+	return err
 }
+
+func (s *server) stop() error { return errors.Join(s.end(), os.RemoveAll(s.dir)) }
 
 func freePorts(n int) ([]string, error) {
 	var addrs []string
@@ -236,42 +252,95 @@ func exact(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	began := time.Now()
+	due, err := send(ctx, o, s, o.n, o.brokenPercent)
+	if err != nil {
+		return err
+	}
+	sent := time.Since(began)
+	good := due[""]
+	delete(due, "")
+	fmt.Printf("sent %d events in %.1f s (%.0f/s, made and sent by one process): %d good, %d broken in %d ways of %d reasons\n",
+		o.n, sent.Seconds(), float64(o.n)/sent.Seconds(), good, o.n-good, len(eventtest.Kinds), len(due))
+	return check(ctx, s, good, due)
+}
+
+// send sends n events and returns how many are due for each reason, "" for good
+// ones.
+func send(ctx context.Context, o options, s *server, n, brokenPercent int) (map[string]int, error) {
 	counts := make([]map[string]int, o.senders)
 	var next atomic.Int64
-	group, sendCtx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	for k := range o.senders {
 		counts[k] = map[string]int{}
 		group.Go(func() error {
 			for {
 				first := int(next.Add(batchSize)) - batchSize
-				if first >= o.n {
+				if first >= n {
 					return nil
 				}
-				body, due := lines(first, min(batchSize, o.n-first), o.brokenPercent)
+				body, due := lines(first, min(batchSize, n-first), brokenPercent)
 				for code, n := range due {
 					counts[k][code] += n
 				}
-				if _, err := post(sendCtx, s.otlp+"/v1/events", "application/x-ndjson", body); err != nil {
+				if _, err := post(ctx, s.otlp+"/v1/events", "application/x-ndjson", body); err != nil {
 					return err
 				}
 			}
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return err
+		return nil, err
 	}
-	sent := time.Since(began)
 	due := map[string]int{}
 	for _, c := range counts {
 		for code, n := range c {
 			due[code] += n
 		}
 	}
-	good := due[""]
-	delete(due, "")
-	fmt.Printf("sent %d events in %.1f s (%.0f/s, made and sent by one process): %d good, %d broken in %d ways of %d reasons\n",
-		o.n, sent.Seconds(), float64(o.n)/sent.Seconds(), good, o.n-good, len(eventtest.Kinds), len(due))
-	return check(ctx, s, good, due)
+	return due, nil
+}
+
+// wrongSchema is the published one with a member that no event has.
+const wrongSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "$ref": "https://inquest.dev/schema/ai-event/1.0", "required": ["tenant"]}`
+
+// redrive has good events refused by a wrong schema, mends it, and checks that
+// re-driving stores each once and leaves no letter.
+func redrive(ctx context.Context, o options) (err error) {
+	dir, err := os.MkdirTemp("", "inquest-events-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	file := filepath.Join(dir, "wrong.json")
+	if err := os.WriteFile(file, []byte(wrongSchema), 0o600); err != nil {
+		return err
+	}
+	data := filepath.Join(dir, "data")
+	s, err := startIn(ctx, o, data, "extensions::inquest::events::schema="+file)
+	if err != nil {
+		return err
+	}
+	if _, err = send(ctx, o, s, o.redriven, 0); err == nil {
+		err = check(ctx, s, 0, map[string]int{"schema.required": o.redriven})
+	}
+	if err := errors.Join(err, s.end()); err != nil {
+		return err
+	}
+	if s, err = startIn(ctx, o, data, "extensions::inquest::events::validate=true"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	c, err := client.New(s.api, nil)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	done, err := c.RedriveDeadLetters(ctx, client.LetterFilter{All: true})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("re-driven in %.1f s: %d letters tried, %d done, %d records stored\n", time.Since(began).Seconds(), done.Letters, done.Done, done.Records)
+	return check(ctx, s, o.redriven, map[string]int{})
 }
 
 // lines makes events first to first+n-1; due counts the reasons, "" for good ones.
