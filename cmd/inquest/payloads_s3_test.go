@@ -129,6 +129,46 @@ func TestPayloadsInS3(t *testing.T) {
 	}
 }
 
+// What was kept with consent can be read and erased when the policies are gone,
+// and nothing more is kept. A policy's size is the limit, whatever it is.
+func TestConsentWithdrawn(t *testing.T) {
+	dir := t.TempDir()
+	s := startServer(t, dir, `extensions::inquest::payloads={policies: [{services: ["bad-*", "chat-*"], max_size: 3000000}]}`)
+	defer http.DefaultClient.CloseIdleConnections()
+	ask := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		root := newRootCommand()
+		root.SetArgs(append(args, "--server", s.api))
+		root.SetOut(&out)
+		root.SetErr(&out)
+		err := root.Execute()
+		return out.String(), err
+	}
+	large := strings.Repeat("word ", 300_000) // 1.5 MB
+	line, hash := inputLine(t, 1, large)
+	// Over OTLP: a line of JSON has 1 MiB at most.
+	if status, answer := s.post(t, "/v1/logs", "application/json", "", jsonLogs(jsonLog(time.Now(), strings.TrimSpace(line), ""))); status != http.StatusOK || strings.Contains(answer, "rejected") {
+		t.Errorf("answered %d %s", status, answer)
+	}
+	if got, err := ask("payloads", "get", hash); err != nil || got != large {
+		t.Errorf("payload of %d bytes, %v; want %d", len(got), err, len(large))
+	}
+	s.stop()
+	s = startServer(t, dir)
+	defer func() { s.stop() }()
+	line, _ = inputLine(t, 2, "without consent")
+	s.events(t, line)
+	if got := s.count(t, `{record.type="log"} "payload.sha256":*`); got != 1 {
+		t.Errorf("%d events name a payload, want 1", got)
+	}
+	if got, err := ask("payloads", "get", hash); err != nil || got != large {
+		t.Errorf("payload of %d bytes, %v; want %d", len(got), err, len(large))
+	}
+	if got, err := ask("payloads", "erase", "--user", "ann"); err != nil || !strings.HasPrefix(got, "1 references removed, 1 payloads of 1500000 bytes erased") {
+		t.Errorf("erase: %s, %v", got, err)
+	}
+}
+
 func TestPayloadsConfig(t *testing.T) {
 	f := func(setting, want string) {
 		t.Helper()
