@@ -120,6 +120,13 @@ class Recorder:
         result = answer["data"]["result"]
         return float(result[0]["value"][1]) if result else None
 
+    def services(self, request_id):
+        """Returns the services whose spans have a request's id, canonically."""
+        query = f'{{record.type="span"}} request.id:="{request_id}"'
+        ask = urllib.parse.urlencode({"query": query, "start": "15m", "end": "now"})
+        rows = fetch(f"{self.url}/api/v1/records/query?{ask}", headers={"Accept": "application/json"})
+        return sorted(row["service.name"] for row in rows)
+
     def series(self):
         """Returns the labels of all series."""
         match = urllib.parse.urlencode({"match[]": '{__name__=~".+"}'})
@@ -222,7 +229,7 @@ def check_refused(checks, recorder, dialect, url):
     except urllib.error.HTTPError as e:
         checks.equal(e.code, 500, f"{dialect}, refused: the service fails")
     f = Followed(dialect, "long", False, {"trace_id": trace_id}, recorder)
-    until(lambda: f.whole() or f.entry and f.call and f.client)
+    until(lambda: f.whole() or (f.entry and f.call and f.client))
     if not checks.that(f.entry and f.call and f.client, f"{dialect}, refused: the client's trace id holds the spans"):
         return
     checks.equal(f.client["attributes"].get("http.response.status_code"), "400", f"{dialect}, refused: vLLM said so")
@@ -246,6 +253,9 @@ def check_request(checks, f):
     )
     checks.that(f.chain in f.path(f.call), f"{f.what}: the call belongs to the chain")
     checks.that(f.path(f.call)[0] is f.entry, f"{f.what}: the call belongs to the HTTP request")
+    checks.equal(
+        f.recorder.services(f.request_id), [f"chain-{f.dialect}", "vllm"], f"{f.what}: found by its id at both servers"
+    )
     check_engine(checks, f)
     check_call(checks, f)
     check_tokens(checks, f)

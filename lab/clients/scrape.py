@@ -78,17 +78,15 @@ class Target:
         req = ExportMetricsServiceRequest()
         rm = req.resource_metrics.add()
         host, _, port = self.address.rpartition(":")
-        rm.resource.attributes.extend(
-            attributes(
-                {
-                    "service.name": self.job,
-                    "service.instance.id": self.address,
-                    "server.address": host,
-                    "server.port": port,
-                    "url.scheme": "http",
-                }
-            )
-        )
+        resource = {
+            "service.name": self.job,
+            "service.instance.id": self.address,
+            "server.port": port,
+            "url.scheme": "http",
+        }
+        if host not in ("localhost", "127.0.0.1", "[::1]"):
+            resource["server.address"] = host
+        rm.resource.attributes.extend(attributes(resource))
         sm = rm.scope_metrics.add()
         sm.scope.name = SCOPE
         for family in families:
