@@ -36,7 +36,15 @@ type InvestigationRequest struct {
 	Symptom string
 	// Service, Operation and Metric say where it was noticed; any may be empty.
 	Service, Operation, Metric string
+	// Onset is when it began; zero when that is not known.
+	Onset time.Time
+	// Baseline are stretches of normal operation; none leaves the choice to the
+	// investigator. From is before To in each.
+	Baseline []TimeRange
 }
+
+// TimeRange is a stretch of time.
+type TimeRange struct{ From, To time.Time }
 
 // Investigation is a verdict with what is needed to find it again.
 type Investigation = apitype.Investigation
@@ -154,10 +162,51 @@ func (s *server) investigationRequest(r *http.Request) (InvestigationRequest, er
 		return req, err
 	}
 	if err != nil {
-		return req, badRequest("send a JSON object with from, to, symptom, service, operation and metric", "cannot read the request: %w", err)
+		return req, badRequest("send a JSON object with from, to, symptom, service, operation, metric, onset and baseline", "cannot read the request: %w", err)
 	}
 	req.Symptom, req.Service, req.Operation, req.Metric = body.Symptom, body.Service, body.Operation, body.Metric
-	return req, s.investigationWindow(&req, body)
+	if err := s.investigationWindow(&req, body); err != nil {
+		return req, err
+	}
+	return req, s.investigationBaseline(&req, body)
+}
+
+// maxBaselines bounds the stretches of a baseline.
+const maxBaselines = 20
+
+// investigationBaseline reads what the asker knows of normal operation and onset.
+func (s *server) investigationBaseline(req *InvestigationRequest, body apitype.InvestigationRequest) error {
+	now := s.now()
+	if body.Onset != "" {
+		var err error
+		if req.Onset, err = apitype.ParseTime(body.Onset, now); err != nil {
+			return badParam("onset", err)
+		}
+		if req.Onset.Before(req.From) || req.Onset.After(req.To) {
+			return badRequest("name a time between from and to", "the onset %s lies outside the window", req.Onset.Format(time.RFC3339))
+		}
+	}
+	if len(body.Baseline) > maxBaselines {
+		return badRequest("unite some", "%d stretches of baseline are above the limit of %d", len(body.Baseline), maxBaselines)
+	}
+	for _, b := range body.Baseline {
+		var r TimeRange
+		var err error
+		if r.From, err = apitype.ParseTime(b.From, now); err != nil {
+			return badParam("baseline", err)
+		}
+		if r.To, err = apitype.ParseTime(b.To, now); err != nil {
+			return badParam("baseline", err)
+		}
+		switch {
+		case !r.From.Before(r.To):
+			return badRequest("exchange from and to", "a baseline from %s is not before its to %s", r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))
+		case r.To.Sub(r.From) > s.limits.Window:
+			return badRequest("choose a shorter baseline", "a baseline of %s is above the limit of %s", r.To.Sub(r.From), s.limits.Window)
+		}
+		req.Baseline = append(req.Baseline, r)
+	}
+	return nil
 }
 
 func (s *server) investigationWindow(req *InvestigationRequest, body apitype.InvestigationRequest) error {

@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,8 +32,12 @@ func TestInvestigate(t *testing.T) {
 	}
 	f(jsonHeader, `{"from":"2026-01-02T14:00:00Z","to":"1767366245","symptom":"slow","service":"web","operation":"GET /","metric":"up"}`, 201, `"verdict":{"state":"confirmed"}`)
 	want := InvestigationRequest{From: time.Date(2026, 1, 2, 14, 0, 0, 0, time.UTC), To: testNow, Symptom: "slow", Service: "web", Operation: "GET /", Metric: "up"}
-	if by.last != want {
+	if !reflect.DeepEqual(by.last, want) {
 		t.Errorf("asked %+v, want %+v", by.last, want)
+	}
+	f(jsonHeader, `{"from":"2026-01-02T14:00:00Z","to":"1767366245","onset":"2026-01-02T14:10:00Z","baseline":[{"from":"2026-01-01T14:00:00Z","to":"2026-01-01T15:00:00Z"}]}`, 201, "")
+	if day := want.From.Add(-24 * time.Hour); by.last.Onset != want.From.Add(10*time.Minute) || !slices.Equal(by.last.Baseline, []TimeRange{{day, day.Add(time.Hour)}}) {
+		t.Errorf("onset %s, baseline %v", by.last.Onset, by.last.Baseline)
 	}
 	f(jsonHeader, `{}`, 201, "")
 	if by.last.To.Sub(by.last.From) != time.Hour || time.Since(by.last.To) > time.Minute {
@@ -46,6 +52,11 @@ func TestInvestigate(t *testing.T) {
 	f(jsonHeader, `{} {}`, 400, "something follows")
 	f(jsonHeader, `{"from":"x"}`, 400, `invalid parameter \"from\"`)
 	f(jsonHeader, `{"from":"now","to":"1h"}`, 400, "exchange from and to")
+	f(jsonHeader, `{"onset":"2h"}`, 400, "outside the window")
+	f(jsonHeader, `{"baseline":[{"from":"1h","to":"2h"}]}`, 400, "exchange from and to")
+	f(jsonHeader, `{"baseline":[{"from":"1h"}]}`, 400, `invalid parameter \"baseline\"`)
+	f(jsonHeader, `{"baseline":[{"from":"30d","to":"2h"}]}`, 400, "shorter baseline")
+	f(jsonHeader, `{"baseline":[`+strings.Repeat(`{"from":"3h","to":"2h"},`, 20)+`{"from":"3h","to":"2h"}]}`, 400, "unite some")
 	f(jsonHeader, `{"from":"30d"}`, 400, "above the limit of 168h")
 	f(jsonHeader, `{"symptom":"`+strings.Repeat("a", 2<<20)+`"}`, 413, "may have 1048576 bytes")
 

@@ -25,6 +25,17 @@ type InvestigationRequest struct {
 	Service   string `json:"service,omitempty"`
 	Operation string `json:"operation,omitempty"`
 	Metric    string `json:"metric,omitempty"`
+	// Onset is when it began, where that is known; it lies in the window.
+	Onset string `json:"onset,omitempty"`
+	// Baseline are stretches of normal operation to compare with, before or
+	// after the window. When there are none, the hour before it is taken.
+	Baseline []Stretch `json:"baseline,omitempty"`
+}
+
+// Stretch is a stretch of time; times are as [ParseTime] reads them.
+type Stretch struct {
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 // Investigation is a verdict with what is needed to find it again.

@@ -23,6 +23,7 @@ const (
 func newInvestigateCommand() *cobra.Command {
 	var ask askOptions
 	var span rangeOptions
+	var baselines []string
 	req := apitype.InvestigationRequest{}
 	cmd := &cobra.Command{
 		Use:   "investigate",
@@ -34,6 +35,7 @@ The exit status is 0 for a confirmed verdict, 3 for a suspected one, 4 for an
 inconclusive one, and 1 when the inquest could not be held.`,
 		Example: `  inquest investigate --from 30m
   inquest investigate --from 2026-11-30T10:00:00Z --to 2026-11-30T10:20:00Z --symptom "chat answers time out"
+  inquest investigate --from 20m --baseline 26h..25h --baseline 2h..1h
   inquest investigate --from 1h --service gateway -o markdown > report.md`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,6 +52,13 @@ inconclusive one, and 1 when the inquest could not be held.`,
 				return err
 			}
 			req.From, req.To = from.Format(time.RFC3339Nano), to.Format(time.RFC3339Nano)
+			for _, b := range baselines {
+				from, to, ok := strings.Cut(b, "..")
+				if !ok {
+					return fmt.Errorf("--baseline is %q: write it as FROM..TO, for example 3h..2h", b)
+				}
+				req.Baseline = append(req.Baseline, apitype.Stretch{From: from, To: to})
+			}
 			inv, answer, err := c.Investigate(cmd.Context(), req)
 			if err != nil {
 				return err
@@ -70,6 +79,8 @@ inconclusive one, and 1 when the inquest could not be held.`,
 	cmd.Flags().StringVar(&req.Symptom, "symptom", "", "what was noticed, in words")
 	cmd.Flags().StringVar(&req.Service, "service", "", "service at which it was noticed")
 	cmd.Flags().StringVar(&req.Operation, "operation", "", "operation at which it was noticed")
+	cmd.Flags().StringVar(&req.Onset, "onset", "", "`time` at which it began, where that is known")
+	cmd.Flags().StringArrayVar(&baselines, "baseline", nil, "stretch of normal operation as `FROM..TO`, to compare with; may be given more than once (default: the hour before)")
 	cmd.Flags().StringVar(&req.Metric, "metric", "", "metric in which it was noticed")
 	return cmd
 }

@@ -273,6 +273,26 @@ func TestInvestigateNothing(t *testing.T) {
 	if !strings.Contains(strings.ToLower(out.String()), "inconclusive") || !strings.Contains(out.String(), "NOT examined") {
 		t.Errorf("the report on nothing does not say so:\n%s", out.String())
 	}
+
+	out.Reset()
+	root = newRootCommand()
+	root.SetOut(&out)
+	root.SetArgs([]string{"investigate", "--server", s.api, "--from", "10m", "--onset", "5m", "--baseline", "3h..2h", "--baseline", "26h..25h", "--output", "json"})
+	if code := run(t.Context(), root); code != exitInconclusive {
+		t.Errorf("exit status %d, want %d", code, exitInconclusive)
+	}
+	var v struct {
+		Question struct {
+			Onset    time.Time
+			Baseline []struct{ From, To time.Time }
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &v); err != nil {
+		t.Fatalf("%v:\n%s", err, out.String())
+	}
+	if q := v.Question; time.Since(q.Onset).Round(time.Minute) != 5*time.Minute || len(q.Baseline) != 2 || q.Baseline[1].To.Sub(q.Baseline[1].From) != time.Hour {
+		t.Errorf("asked %+v", q)
+	}
 }
 
 func TestServeErrors(t *testing.T) {

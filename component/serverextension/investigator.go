@@ -28,6 +28,12 @@ func newInvestigator(rec *recorder.Recorder) api.Investigator { return &investig
 // Investigate implements [api.Investigator].
 func (i *investigator) Investigate(ctx context.Context, req api.InvestigationRequest) (api.Investigation, error) {
 	q := verdict.Question{From: req.From, To: req.To, Symptom: symptom(req)}
+	if !req.Onset.IsZero() {
+		q.Onset = &req.Onset
+	}
+	for _, b := range req.Baseline {
+		q.Baseline = append(q.Baseline, verdict.Range{From: b.From, To: b.To})
+	}
 	v, err := verdict.Investigate(ctx, stored.New(i.rec.Records(), i.rec.Samples()), q)
 	if err != nil {
 		return api.Investigation{}, err
