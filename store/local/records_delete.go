@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/VictoriaMetrics/VictoriaLogs/lib/logstorage"
@@ -15,7 +16,8 @@ import (
 // gone from the disk: the files that hold some of them are written again without
 // them. In place of a row that was the first of its block the library leaves an
 // empty one, of which only time and stream are known: queries that ask for any
-// field do not see it. Rows that are not synced MAY come back after a crash, and rows appended
+// field do not see it. It is [store.ErrUnavailable] while there is no room to write
+// a day again. Rows that are not synced MAY come back after a crash, and rows appended
 // during the call MAY stay. Once begun it is completed, also when ctx ends first
 // or the process does; it may be repeated.
 func (r *Records) Delete(ctx context.Context, filter string) error {
@@ -30,8 +32,7 @@ func (r *Records) Delete(ctx context.Context, filter string) error {
 	if err != nil {
 		return fmt.Errorf("cannot delete records: %w: cannot parse LogsQL: %w", store.ErrQuery, err)
 	}
-	// What is written again needs as much room as it has.
-	if err := r.guard.mayAppend(); err != nil {
+	if err := r.roomToRewrite(); err != nil {
 		return fmt.Errorf("cannot delete records: %w", err)
 	}
 	ctx, cancel := r.gate.whileOpen(ctx)
@@ -57,6 +58,16 @@ func (r *Records) Delete(ctx context.Context, filter string) error {
 			return fmt.Errorf("cannot wait for the deletion of records, which goes on: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// roomToRewrite returns nil when a whole day can be written again. The library
+// takes one day after the other, and ends the process when the disk is full.
+func (r *Records) roomToRewrite() error {
+	var largest int64
+	for _, name := range r.storage.PartitionList() {
+		largest = max(largest, folderSize(filepath.Join(r.opts.Dir, "logstorage", "partitions", name, "datadb")))
+	}
+	return r.guard.need(r.guard.min + uint64(largest))
 }
 
 func (r *Records) deleting(ctx context.Context, id string) (bool, error) {

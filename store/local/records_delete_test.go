@@ -73,6 +73,12 @@ func TestDelete(t *testing.T) {
 		}
 	}
 	check()
+	free := r.guard.free
+	r.guard.free = func(string) (uint64, error) { return 100, nil }
+	if err := r.Delete(t.Context(), `n:="1"`); !errors.Is(err, store.ErrUnavailable) || count(`n:="1"`) != 6 {
+		t.Errorf("without room it answers %v", err)
+	}
+	r.guard.free = free
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := r.Delete(ended, `n:="1"`); err == nil || !strings.Contains(err.Error(), "goes on") {
