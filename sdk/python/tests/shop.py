@@ -20,7 +20,7 @@ inquest.init(os.environ["SERVICE"])
 if os.environ.get("CARRY", "1") == "1":
     inquest.celery.instrument()
 logger = logging.getLogger("shop")
-inquest.logging.install(logger)
+inquest.logging.install(logging.getLogger() if os.environ.get("ROOT") else logger)
 events = inquest.EventLogger(biz_type="search_qa", model_version="m@1")
 
 broker = os.environ["BROKER"]

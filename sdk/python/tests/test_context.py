@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Optional
 
 import pytest
+from opentelemetry import context as otel
 
 import inquest
 from capture import Capture
@@ -38,6 +39,25 @@ def test_block_binds_and_lets_go() -> None:
             assert seen() == "r-2"
         assert seen() == "r-1"
     assert seen() is None
+
+
+def test_request_outside_of_any_span_is_one_trace(receiver: Capture, process: None) -> None:
+    running = inquest.init("s", receiver.endpoint)
+    log = inquest.EventLogger()
+    with inquest.request("r-1"):
+        log.ingress("hello")
+        with inquest.request():
+            log.egress()
+        carrier: dict[str, str] = {}
+        ctx.inject(carrier)
+    with ctx.attached(ctx.extract(carrier, otel.Context())), inquest.request():
+        log.egress()
+    assert running.flush()
+    assert len({log["traceId"] for log in receiver.logs}) == 1 and len(receiver.logs) == 3
+    first, second = receiver.spans
+    assert (first["name"], second["name"]) == ("request", "request")
+    assert second["parentSpanId"] == first["spanId"]
+    assert [log["spanId"] for log in receiver.logs] == [first["spanId"]] * 2 + [second["spanId"]]
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,7 @@ inquest.init("s", {receiver.endpoint!r})
 with inquest.request("r-9"), trace.get_tracer("t").start_as_current_span("x"):
     inquest.EventLogger().egress()
 inquest.shutdown()
-assert [span.attributes["request.id"] for span in kept.get_finished_spans()] == ["r-9"]
+assert [(s.name, s.attributes["request.id"]) for s in kept.get_finished_spans()] == [("x", "r-9"), ("request", "r-9")]
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
     assert json.loads(receiver.logs[0]["body"])["req_id"] == "r-9"

@@ -12,7 +12,7 @@ import pytest
 import inquest
 from capture import Capture
 from inquest import runtime
-from test_service import free_port, started, wait_port
+from running import free_port, started, wait_port
 
 
 def work(number: int) -> None:

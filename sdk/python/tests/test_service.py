@@ -91,3 +91,21 @@ def test_without_the_library_in_the_worker_the_chain_tears_there(
         known = log["attributes"].get("request.id") in answered.values()
         by_service[log["resource"]["service.name"]].add(known)
     assert by_service == {"web": {True}, "worker": {False}}
+
+
+def test_log_records_of_celery_carry_the_ids(
+    tmp_path: Path, receiver: Capture, broker: dict[str, str]
+) -> None:
+    """A handler on the root logger outlives Celery's own setup, and "received" belongs to its request."""
+    env = {**broker, "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint, "ROOT": "1"}
+    with ExitStack() as stack:
+        answered = serve(stack, tmp_path, env, {}, 5)
+        receiver.wait(lambda r: finished(r) == 5, 30)
+    spans = {span["spanId"] for span in receiver.spans}
+    lines = [log for log in receiver.logs if str(log["body"]).startswith("Task shop.")]
+    kinds = {str(log["body"]).split("] ")[1].split(" ")[0].rstrip(":") for log in lines}
+    assert kinds == {"received", "succeeded", "retry", "raised"}
+    assert len([log for log in lines if "received" in log["body"]]) == 5 + 5 + 1
+    for log in lines:
+        assert log["attributes"].get("request.id") in answered.values(), log
+        assert log["spanId"] in spans, log

@@ -12,15 +12,18 @@ import threading
 from collections import OrderedDict
 from typing import Any, Optional
 
-from celery import signals
+from celery import Task, signals
 from opentelemetry import context as otel
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind, StatusCode
 
 from inquest import context as ctx
+from inquest import logging as logs
 from inquest import runtime
 
 _FIELDS = ("traceparent", "tracestate", "baggage", ctx.HEADER, ctx.INPUT_HASH_HEADER)
+_STRATEGY, _OUR_STRATEGY = "celery.worker.strategy:default", "inquest.celery:strategy"
 _MAX_OPEN = 1000  # publishes that never ended, after which the oldest is given up
 
 _lock = threading.Lock()
@@ -43,6 +46,11 @@ def instrument() -> None:
     signals.task_retry.connect(_retry, weak=False)
     signals.worker_process_shutdown.connect(_flush, weak=False)
     signals.worker_shutdown.connect(_flush, weak=False)
+    if Task.Strategy == _STRATEGY:
+        Task.Strategy = _OUR_STRATEGY
+    # A worker takes all handlers off the root logger, and its task loggers do not reach it.
+    signals.after_setup_logger.connect(_after_setup_logger, weak=False)
+    signals.after_setup_task_logger.connect(_after_setup_logger, weak=False)
 
 
 def uninstrument() -> None:
@@ -57,6 +65,10 @@ def uninstrument() -> None:
     signals.task_retry.disconnect(_retry)
     signals.worker_process_shutdown.disconnect(_flush)
     signals.worker_shutdown.disconnect(_flush)
+    if Task.Strategy == _OUR_STRATEGY:
+        Task.Strategy = _STRATEGY
+    signals.after_setup_logger.disconnect(_after_setup_logger)
+    signals.after_setup_task_logger.disconnect(_after_setup_logger)
 
 
 def _tracer() -> trace.Tracer:
@@ -98,11 +110,29 @@ def _after_publish(headers: Any = None, routing_key: Optional[str] = None, **_: 
         span.end()
 
 
+def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Any:
+    """Celery's own strategy in the context of the message: its line "Task … received" has the ids too."""
+    from celery.worker.strategy import default
+
+    handle = default(task, app, consumer, **options)
+
+    def handle_in_context(message: Any, *arguments: Any, **more: Any) -> Any:
+        with ctx.attached(_context(message.headers or {})):
+            return handle(message, *arguments, **more)
+
+    return handle_in_context
+
+
+def _context(headers: Any) -> Context:
+    """Return the context that a message carries; the present one where it carries none."""
+    carrier = {name: value for name in _FIELDS if isinstance(value := headers.get(name), str)}
+    return ctx.extract(carrier, Context()) if carrier else otel.get_current()
+
+
 def _prerun(task_id: Optional[str] = None, task: Any = None, **_: Any) -> None:
     request = task.request
-    carrier = {name: value for name in _FIELDS if isinstance(value := request.get(name), str)}
     # Run eagerly, a task has no headers: it is in its caller's context already.
-    context = ctx.extract(carrier, otel.Context()) if carrier else otel.get_current()
+    context = _context(request)
     info = request.get("delivery_info") or {}
     span = _tracer().start_span(
         f"run {task.name}",
@@ -147,6 +177,10 @@ def _retry(request: Any = None, reason: Any = None, **_: Any) -> None:
     if found is not None:
         found[0].set_attribute("decision.type", "retry")
         found[0].set_attribute("decision.reason", str(reason)[:500])
+
+
+def _after_setup_logger(logger: Any = None, **_: Any) -> None:
+    logs.keep(logger)
 
 
 def _flush(**_: Any) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import sys
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping
 from concurrent import futures
@@ -106,7 +107,9 @@ def request(
     """Serve one request in a block: its id is on every record made inside.
 
     Without an id the one that came with the context is kept, and one is made
-    where there is none. Raises ValueError for an id that cannot be carried.
+    where there is none. Where no span of this process is current, after init()
+    one is started, so that all the request does is one trace. Raises ValueError
+    for an id that cannot be carried.
     """
     if id is not None and not valid_request_id(id):
         raise ValueError(
@@ -118,8 +121,20 @@ def request(
         made.user_id = user_id or before.user_id
         made.biz_type = biz_type or before.biz_type
         made.input_hash = before.input_hash
-    with attached(with_request(made)):
+    with attached(with_request(made)), _span_of_request():
         yield made
+
+
+@contextlib.contextmanager
+def _span_of_request() -> Iterator[None]:
+    present = trace.get_current_span().get_span_context()
+    runtime = sys.modules.get("inquest.runtime")  # it imports this module
+    process = runtime.configured() if runtime else None
+    if process is None or (present.is_valid and not present.is_remote):
+        yield
+        return
+    with process.tracer.start_as_current_span("request"):
+        yield
 
 
 def inject(carrier: MutableMapping[str, str], context: Optional[Context] = None) -> None:

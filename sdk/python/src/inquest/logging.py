@@ -19,6 +19,7 @@ _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) 
 # These write log records while one is being sent.
 _OWN = ("inquest", "opentelemetry", "urllib3", "requests")
 _MAX_EXTRA = 64
+_on_root: Optional[Handler] = None
 _MAX_TEXT = 64 << 10  # characters of a message or a stack
 
 
@@ -55,15 +56,24 @@ class Handler(logging.Handler):
 
 def install(logger: Optional[logging.Logger] = None, level: int = logging.INFO) -> Handler:
     """Add a handler to a logger (default: the root) that has none yet, and return it."""
+    global _on_root
     target = logger or logging.getLogger()
     for present in target.handlers:
         if isinstance(present, Handler):
             return present
     handler = Handler(level)
     target.addHandler(handler)
+    if target is logging.getLogger():
+        _on_root = handler
     if target.getEffectiveLevel() > level:
         target.setLevel(level)
     return handler
+
+
+def keep(logger: logging.Logger) -> None:
+    """Give a logger the handler that install() put on the root, where a framework keeps it from there."""
+    if _on_root is not None and not any(isinstance(present, Handler) for present in logger.handlers):
+        logger.addHandler(_on_root)
 
 
 def _level(number: int) -> str:
