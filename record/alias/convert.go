@@ -153,27 +153,41 @@ func encodeJSON(v any) (string, bool) {
 	return strings.TrimSuffix(b.String(), "\n"), true
 }
 
-// parsed is the last JSON object that was read: many canonical attributes come
-// out of one.
-type parsed struct {
+// parsed are the JSON objects of a record that were read: many canonical
+// attributes come out of one, and their sources do not stand together.
+type parsed []parsedObject
+
+type parsedObject struct {
 	of      string
-	members map[string]json.RawMessage
+	members map[string]json.RawMessage // nil: not an object
 }
 
-func (p *parsed) reset() { *p = parsed{} }
+func (p *parsed) reset() {
+	clear(*p)
+	*p = (*p)[:0]
+}
+
+// object returns the members of a JSON object.
+func (p *parsed) object(of string) map[string]json.RawMessage {
+	for _, o := range *p {
+		if o.of == of {
+			return o.members
+		}
+	}
+	o := parsedObject{of: of}
+	if json.Unmarshal([]byte(of), &o.members) != nil {
+		o.members = nil
+	}
+	*p = append(*p, o)
+	return o.members
+}
 
 // member returns the member of a JSON object at a path with dots.
 func (p *parsed) member(object, path string) (value string, text, ok bool) {
 	if object == "" {
 		return "", false, false
 	}
-	if p.of != object {
-		*p = parsed{of: object}
-		if json.Unmarshal([]byte(object), &p.members) != nil {
-			p.members = nil
-		}
-	}
-	members := p.members
+	members := p.object(object)
 	for {
 		first, rest, more := strings.Cut(path, ".")
 		raw := bytes.TrimSpace(members[first])
