@@ -272,7 +272,26 @@ class ModelLoad:
 
 
 class instrumented_init:
-    """Record the loading of a model; a context manager and a decorator. Arguments: see ``ModelLoad``."""
+    """Record the loading of a model: ``with instrumented_init("ranker", …) as load:``, or as a decorator.
+
+    Inside a ``with`` block: ``load.stage("read weights")`` is a block of its own,
+    ``load.observe(model)`` looks where the model is, ``load.device("cuda:0")`` tells
+    it. Inside a decorated function use ``stage`` and ``current_load``,
+    imported as in ``from inquest.init import stage``.
+
+    Args:
+        model_name: name for people, also in the span's name.
+        configured_version: the version that the configuration names.
+        path: file or directory of the model, as configured; it is resolved and hashed.
+        device: the device asked for, such as ``cuda:0``.
+        hash_files: ``now`` (default), ``background`` or ``off``.
+        hash_bytes_per_second: limit of the reading for the hash; default none.
+        on_event: gets the ``model_load`` member of the event; give ``EventLogger.loaded``.
+        tracer: default is the global provider's.
+
+    Raises:
+        ValueError: ``hash_files`` is none of the three.
+    """
 
     def __init__(self, model_name: str, **options: Any) -> None:
         self._make = functools.partial(ModelLoad, model_name, **options)
