@@ -97,6 +97,7 @@ before = set(sys.modules)
 work("first", 1)
 process.flush()
 print(*sorted(set(sys.modules) - before))
+assert process.wait_shipped()
 """
     for folder in ("", str(tmp_path)):
         assert run(script, receiver.endpoint, folder) == ["first-0"]
