@@ -12,8 +12,10 @@ func TestOTLP(t *testing.T) {
 	a := &Source{Resource: Attributes(nil).With("service.name", "a", "process.pid", 7), Clock: func(time.Duration) time.Duration { return 2 * time.Second }}
 	b := &Source{Resource: Attributes(nil).With("service.name", "b"), Lost: func(time.Duration) bool { return gone }}
 	trace, root := r.NewTrace(), r.NewSpan()
-	r.Span(Span{Source: a, Trace: trace, ID: root, Name: "GET /", Kind: Server, Start: 0, End: time.Second, Failed: true, Message: "no",
-		Events: []Event{{Time: time.Second, Name: "exception"}}})
+	r.Span(Span{
+		Source: a, Trace: trace, ID: root, Name: "GET /", Kind: Server, Start: 0, End: time.Second, Failed: true, Message: "no",
+		Events: []Event{{Time: time.Second, Name: "exception"}},
+	})
 	r.Span(Span{Source: b, Trace: trace, ID: r.NewSpan(), Parent: root, Name: "work", Kind: Internal, Start: time.Second, End: 2 * time.Second})
 	r.Log(Log{Source: b, Time: time.Second, Severity: Warn, Body: "slow", Trace: trace, Attributes: Attributes(nil).With("n", 3, "ok", true, "x", 0.5)})
 	m := r.Meter(b)
