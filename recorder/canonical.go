@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"inquest/record"
 )
 
 // appendCanonical adds to the samples what md's metrics are called canonically.
@@ -13,6 +15,13 @@ func (a *applier) appendCanonical(ctx context.Context, md pmetric.Metrics) error
 	canonical, any := a.r.opts.Aliases.Canonical(md)
 	if !any {
 		return nil
+	}
+	for _, rm := range canonical.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			if sm.Scope().Name() == record.ScopeScraped {
+				sm.Scope().SetName("") // canonical names get their suffixes
+			}
+		}
 	}
 	rejected, err := a.samples.AppendMetrics(ctx, canonical)
 	for _, rej := range rejected {

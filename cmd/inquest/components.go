@@ -15,6 +15,7 @@ import (
 
 	"inquest/component/journalexporter"
 	"inquest/component/otlpreceiver"
+	"inquest/component/scrapereceiver"
 	"inquest/component/serverextension"
 )
 
@@ -25,7 +26,10 @@ func factories() (otelcol.Factories, error) {
 	if f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](serverextension.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
+	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](
+		otlpreceiver.NewFactory(),
+		scrapereceiver.NewFactory(),
+	); err != nil {
 		return f, err
 	}
 	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](

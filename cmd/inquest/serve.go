@@ -38,6 +38,7 @@ type serveOptions struct {
 	configs []string
 	sets    []string
 	data    string
+	scrapes []string
 }
 
 func newServeCommand() *cobra.Command {
@@ -48,10 +49,14 @@ func newServeCommand() *cobra.Command {
 		Long: `serve takes OTLP on localhost:4317 (gRPC) and localhost:4318 (HTTP), keeps it in
 the data folder, and answers queries on localhost:4319. It is an OpenTelemetry
 Collector: --config takes a Collector configuration, in which the extension and
-the exporter named inquest are the recorder.`,
+the exporter named inquest are the recorder.
+
+--scrape reads the /metrics of another process every 15 seconds, of vLLM or
+Triton for instance. A name in front of it is its service.name and job.`,
 		Example: `  inquest serve
   inquest serve --data /var/lib/inquest
   inquest serve --set extensions::inquest::retention=2160h
+  inquest serve --scrape vllm=localhost:8000 --scrape triton=http://gpu-1:8002/metrics
   inquest serve --config inquest.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), opts) },
@@ -59,6 +64,7 @@ the exporter named inquest are the recorder.`,
 	cmd.Flags().StringSliceVar(&opts.configs, "config", nil, "Collector configuration `file`s, merged in order (default: OTLP on localhost into the recorder)")
 	cmd.Flags().StringArrayVar(&opts.sets, "set", nil, "set one `key=value` of the configuration, as extensions::inquest::retention=720h")
 	cmd.Flags().StringVar(&opts.data, "data", "", "data `folder`, the same as --set extensions::inquest::path=… (default ./data)")
+	cmd.Flags().StringArrayVar(&opts.scrapes, "scrape", nil, "scrape a `target`: host:port or URL, with a name in front if wanted, as vllm=localhost:8000")
 	cmd.AddCommand(newValidateCommand())
 	return cmd
 }
@@ -134,6 +140,16 @@ func (o serveOptions) uris() ([]string, error) {
 	}
 	if len(uris) == 0 {
 		uris = append(uris, "yaml:"+defaultConfig)
+	}
+	if len(o.scrapes) > 0 {
+		if len(o.configs) > 0 {
+			return nil, errors.New("--scrape adds to the default configuration only: with --config, add a receiver scrape to your file (docs/scraping.md)")
+		}
+		more, err := scrapeConfig(o.scrapes)
+		if err != nil {
+			return nil, err
+		}
+		uris = append(uris, "yaml:"+more)
 	}
 	sets := o.sets
 	if o.data != "" {

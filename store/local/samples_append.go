@@ -41,6 +41,14 @@ var translation = prometheusremotewrite.Settings{
 	AllowDeltaTemporality: true,
 }
 
+// scraped is for metrics that have the name of Prometheus already.
+var scraped = func() prometheusremotewrite.Settings {
+	s := translation
+	s.AddMetricSuffixes = false
+	s.LabelNamePreserveMultipleUnderscores = true
+	return s
+}()
+
 // AppendMetrics implements [store.Samples].
 //
 // A point that comes again with another value is rejected where the database
@@ -56,14 +64,18 @@ func (s *Samples) AppendMetrics(ctx context.Context, md pmetric.Metrics) ([]stor
 	if err := s.guard.mayAppend(); err != nil {
 		return nil, fmt.Errorf("cannot append metrics: %w", err)
 	}
-	rejected, err := s.append(ctx, md, false)
-	if errors.Is(err, errSplit) {
-		// A point that cannot be translated makes the translator pass over the
-		// rest of its metric. So they go one by one.
-		rejected, err = s.append(ctx, md, true)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot append metrics: %w", err)
+	var rejected []store.Rejection
+	for _, part := range byNaming(md) {
+		more, err := s.append(ctx, part, false)
+		if errors.Is(err, errSplit) {
+			// A point that cannot be translated makes the translator pass over the
+			// rest of its metric. So they go one by one.
+			more, err = s.append(ctx, part, true)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot append metrics: %w", err)
+		}
+		rejected = append(rejected, more...)
 	}
 	return rejected, nil
 }
@@ -71,7 +83,8 @@ func (s *Samples) AppendMetrics(ctx context.Context, md pmetric.Metrics) ([]stor
 // errSplit says that some points were passed over.
 var errSplit = errors.New("points must be appended one by one")
 
-func (s *Samples) append(ctx context.Context, md pmetric.Metrics, split bool) ([]store.Rejection, error) {
+func (s *Samples) append(ctx context.Context, part naming, split bool) ([]store.Rejection, error) {
+	md, settings := part.md, part.settings
 	app := newCheckedAppender(s, s.db.AppenderV2(ctx))
 	s.conv.Reset(app)
 	defer s.conv.Reset(nil)
@@ -79,7 +92,7 @@ func (s *Samples) append(ctx context.Context, md pmetric.Metrics, split bool) ([
 	if split {
 		err = forEachPoint(md, func(one pmetric.Metrics, name string, unix int64) error {
 			mendNames(one)
-			if _, err := s.conv.FromMetrics(ctx, one, translation); err != nil {
+			if _, err := s.conv.FromMetrics(ctx, one, settings); err != nil {
 				if ctx.Err() != nil {
 					return err
 				}
@@ -87,7 +100,7 @@ func (s *Samples) append(ctx context.Context, md pmetric.Metrics, split bool) ([
 			}
 			return nil
 		})
-	} else if _, err = s.conv.FromMetrics(ctx, md, translation); err != nil && ctx.Err() == nil {
+	} else if _, err = s.conv.FromMetrics(ctx, md, settings); err != nil && ctx.Err() == nil {
 		err = errSplit
 	}
 	if err == nil {

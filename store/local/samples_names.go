@@ -4,9 +4,53 @@ import (
 	"encoding/hex"
 
 	"github.com/prometheus/otlptranslator"
+	"github.com/prometheus/prometheus/storage/remote/otlptranslator/prometheusremotewrite"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"inquest/record"
 )
+
+// naming is metrics and how their names become Prometheus'.
+type naming struct {
+	md       pmetric.Metrics
+	settings prometheusremotewrite.Settings
+}
+
+// byNaming takes metrics that were scraped, which keep their names, from the
+// others. A batch that has only one kind, as nearly all do, is not copied.
+func byNaming(md pmetric.Metrics) []naming {
+	kept, other := 0, 0
+	for _, rm := range md.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			if sm.Scope().Name() == record.ScopeScraped {
+				kept++
+			} else {
+				other++
+			}
+		}
+	}
+	switch {
+	case kept == 0:
+		return []naming{{md, translation}}
+	case other == 0:
+		return []naming{{md, scraped}}
+	}
+	only := func(wanted bool) pmetric.Metrics {
+		out := pmetric.NewMetrics()
+		for _, rm := range md.ResourceMetrics().All() {
+			to := out.ResourceMetrics().AppendEmpty()
+			rm.Resource().CopyTo(to.Resource())
+			for _, sm := range rm.ScopeMetrics().All() {
+				if wanted == (sm.Scope().Name() == record.ScopeScraped) {
+					sm.CopyTo(to.ScopeMetrics().AppendEmpty())
+				}
+			}
+		}
+		return out
+	}
+	return []naming{{only(true), scraped}, {only(false), translation}}
+}
 
 // mendNames renames what has no name in Prometheus: names without any ASCII
 // letter or digit, which the translator would refuse together with their points.
