@@ -39,15 +39,21 @@ func freePort(t *testing.T) string {
 // startServer runs serve on dir; more are further settings.
 func startServer(t *testing.T, dir string, more ...string) *testServer {
 	t.Helper()
+	return startWith(t, serveOptions{data: dir}, more...)
+}
+
+func startWith(t *testing.T, opts serveOptions, more ...string) *testServer {
+	t.Helper()
 	otlp, api := freePort(t), freePort(t)
-	col, err := newCollector(serveOptions{data: dir, sets: append([]string{
+	opts.sets = append([]string{
 		"receivers::otlp::protocols::grpc::endpoint=" + freePort(t),
 		"receivers::otlp::protocols::http::endpoint=" + otlp,
 		"extensions::inquest::api::endpoint=" + api,
 		"extensions::inquest::disk::min_free=64MiB",
 		"service::telemetry::metrics::level=none",
 		"service::telemetry::logs::level=error",
-	}, more...)})
+	}, more...)
+	col, err := newCollector(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,6 +316,9 @@ func TestServeErrors(t *testing.T) {
 	}
 	quiet := "service::telemetry::logs::level=fatal"
 	f(serveOptions{sets: []string{"novalue"}}, "key=value")
+	f(serveOptions{scrapes: []string{"vllm="}}, "names no target")
+	f(serveOptions{scrapes: []string{"=a:1"}}, "cannot be a name")
+	f(serveOptions{scrapes: []string{"a:1"}, configs: []string{"serve_test.go"}}, "add a receiver scrape to your file")
 	f(serveOptions{configs: []string{"/does/not/exist.yaml"}}, "cannot read the configuration")
 	f(serveOptions{sets: []string{quiet, "extensions::inquest::retention=1m"}}, "at least 24h")
 	f(serveOptions{sets: []string{quiet, "extensions::inquest::disk::min_free=lots"}}, "is not a size")

@@ -115,7 +115,7 @@ func (s *script) sample() (ls labels.Labels, v float64, h *histogram.Histogram, 
 		opts.Exemplars = []exemplar.Exemplar{{Value: v, Labels: labels.FromStrings("trace_id", "5b8efff798038103d269b633813fc60c")}}
 	case 1:
 		h = &histogram.Histogram{
-			Schema: int32(s.next(4)), ZeroCount: 1, Sum: v, ZeroThreshold: 1e-9,
+			Schema: int32(s.next(4)), ZeroCount: 1, Sum: v, ZeroThreshold: 1e-128,
 			PositiveSpans: []histogram.Span{{Offset: int32(s.next(9)) - 4, Length: 2}, {Offset: int32(s.next(3)), Length: 1}}, PositiveBuckets: []int64{2, 1, -1},
 			NegativeSpans: []histogram.Span{{Offset: int32(s.next(9)) - 4, Length: 1}}, NegativeBuckets: []int64{4},
 		}
