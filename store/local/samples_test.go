@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"inquest/record"
 	"inquest/store"
 	"inquest/store/storetest"
 )
@@ -228,5 +229,41 @@ func BenchmarkSamplesSync(b *testing.B) {
 	b.ReportMetric(float64(spent.Microseconds())/1000/float64(b.N), "ms/sync")
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// Scraped metrics keep their names, others in the same batch get their suffixes.
+func TestScrapedNames(t *testing.T) {
+	s := openSamples(t, SamplesOptions{Dir: t.TempDir()})
+	defer s.Close()
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	add := func(scope, name string) {
+		sm := rm.ScopeMetrics().AppendEmpty()
+		sm.Scope().SetName(scope)
+		m := sm.Metrics().AppendEmpty()
+		m.SetName(name)
+		m.SetUnit("s")
+		m.SetEmptySum().SetIsMonotonic(true)
+		m.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+		p := m.Sum().DataPoints().AppendEmpty()
+		p.SetTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+		p.SetIntValue(1)
+		p.Attributes().PutStr("a__b", "x")
+	}
+	add(record.ScopeScraped, "ns:scraped__count")
+	add("sdk", "sent.count")
+	for range 2 { // again changes nothing
+		if rejected, err := s.AppendMetrics(t.Context(), md); err != nil || len(rejected) > 0 {
+			t.Fatal(rejected, err)
+		}
+	}
+	got, err := s.Series(t.Context(), []string{`{__name__=~".+"}`}, time.Now().Add(-time.Minute), time.Now().Add(time.Minute), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{__name__="ns:scraped__count", a__b="x"} {__name__="sent_count_seconds_total", a_b="x"}]`
+	if fmt.Sprint(got) != want {
+		t.Errorf("series are %v, want %s", got, want)
 	}
 }
