@@ -32,6 +32,10 @@ echo "== AI events: cost of validation, exactness, re-driving"
 go run ./bench/events -inquest bin/inquest | tee "$out/events.txt"
 
 echo
+echo "== Scraping 100 targets with 1,000 series each"
+go run ./bench/scrape -inquest bin/inquest | tee "$out/scrape.txt"
+
+echo
 echo "== Kills under load"
 INQUEST_TEST_KILLS=${BENCH_KILLS:-100} go test ./recorder -run 'TestKill$' -count 1 -v -timeout 20m | tee "$out/kill.txt"
 

@@ -18,7 +18,7 @@ const (
 	partGauge part = iota // also all that has no better type
 	partCounter
 	partNative // a native histogram, whole
-	// Parts of a group, which is one point:
+	// Those from here on are parts of a group, which is one point.
 	partBucket
 	partQuantile
 	partSum
