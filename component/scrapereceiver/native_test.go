@@ -51,9 +51,22 @@ func TestProtobuf(t *testing.T) {
 	if counts := p.Positive().BucketCounts().AsRaw(); len(counts) != 4 || counts[0] != 2 || counts[3] != 1 {
 		t.Errorf("buckets are %v", counts)
 	}
-	m, _ = r.newest("work_total")
-	if es := m.Sum().DataPoints().At(0).Exemplars(); m.Sum().DataPoints().At(0).DoubleValue() != 2 {
-		t.Errorf("counter is %v, exemplars %d", m.Sum().DataPoints().At(0).DoubleValue(), es.Len())
+	exemplars := map[string]int{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, md := range r.batches {
+		for _, m := range md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			switch m.Name() {
+			case "work_seconds":
+				exemplars[m.Name()] += m.ExponentialHistogram().DataPoints().At(0).Exemplars().Len()
+			case "work_total":
+				exemplars[m.Name()] += m.Sum().DataPoints().At(0).Exemplars().Len()
+			}
+		}
+	}
+	// The client keeps the newest of four exemplars of the histogram.
+	if exemplars["work_total"] != 1 || exemplars["work_seconds"] == 0 || exemplars["work_seconds"] > 4 {
+		t.Errorf("exemplars are %v", exemplars)
 	}
 }
 

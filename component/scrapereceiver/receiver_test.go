@@ -216,6 +216,20 @@ func TestOpenMetrics(t *testing.T) {
 	}
 }
 
+// An exemplar that breaks the syntax costs the scrape, since Prometheus' parser
+// gives up there; it is said.
+func TestBrokenExemplar(t *testing.T) {
+	p := serve(t, openKind, "# TYPE a counter\na_total 1 # {trace_id=\"x} 1\n# EOF\n")
+	r := begin(t, func(c *Config) { c.Targets = []string{p.address()} })
+	until(t, "up 0", func() bool {
+		m, ok := r.newest("up")
+		return ok && m.Gauge().DataPoints().At(0).DoubleValue() == 0
+	})
+	if r.log.FilterMessageSnippet("cannot be scraped").Len() != 1 {
+		t.Errorf("logged %v", r.log.All())
+	}
+}
+
 // A counter that falls began anew after the scrape before.
 func TestReset(t *testing.T) {
 	p := serve(t, textKind, "# TYPE c counter\nc 5\n")
