@@ -160,8 +160,10 @@ func (p *Pod) Serve(c *Ctx, route string, h Handler) error {
 		// It passes nothing on: what it calls begins anew.
 		in.Trace, in.Span = telemetry.TraceID{}, telemetry.SpanID{}
 	}
-	p.procs[c.P] = struct{}{}
+	p.serial++
+	p.procs[c.P] = p.serial
 	defer delete(p.procs, c.P)
+	p.allocate()
 	return in.In(route, telemetry.Server, func(c *Ctx, s *SpanOf) error {
 		s.Set("http.request.method", "POST", "http.route", route)
 		if !p.Workers.Acquire(c.P, c.Left()) {

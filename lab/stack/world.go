@@ -161,8 +161,14 @@ type Pod struct {
 	nodeSeen usage
 	Restarts int
 	down     bool
-	lostFrom time.Duration
-	procs    map[*sim.Proc]struct{}
+	procs    map[*sim.Proc]uint64 // in the order in which they came
+	serial   uint64
+	oomKills int
+	reason   string // of the last end
+	onCrash  []func()
+	onStart  []func(*sim.Proc)
+	kubelet  *telemetry.Meter
+	gc       gcState
 }
 
 // usage is what a processor had done at a time.
@@ -178,7 +184,7 @@ func (w *World) AddPod(o PodOptions, ordinal int) *Pod {
 	fmt.Fprint(h, o.Service, ordinal)
 	p := &Pod{
 		PodOptions: o, Name: fmt.Sprintf("%s-%08x-%d", o.Service, h.Sum32(), ordinal), world: w, node: o.Node,
-		CPU: w.Sim.NewCPU(o.CPU), cpuLimit: o.CPU, factor: 1, lostFrom: -1, procs: map[*sim.Proc]struct{}{},
+		CPU: w.Sim.NewCPU(o.CPU), cpuLimit: o.CPU, factor: 1, procs: map[*sim.Proc]uint64{},
 	}
 	workers := o.Workers
 	if workers == 0 {
@@ -211,7 +217,9 @@ func (p *Pod) watch() {
 	m.Gauge("k8s.pod.cpu_limit_utilization", "1", func() float64 { return min(1, p.seen.rate/p.cpuLimit) })
 	m.CounterFunc("container.cpu.throttled.time", "s", func() float64 { _, starved := p.CPU.Usage(); return starved })
 	m.Gauge("k8s.pod.memory.usage", "By", func() float64 { return p.Idle + p.memory })
-	m.Gauge("k8s.pod.memory_limit_utilization", "1", func() float64 { return (p.Idle + p.memory) / p.Memory })
+	m.Gauge("k8s.pod.memory_limit_utilization", "1", func() float64 { return p.memoryShare() })
+	m.CounterFunc("container.oom_events", "{event}", func() float64 { return float64(p.oomKills) })
+	p.kubelet = m
 	m.CounterFunc("k8s.container.restarts", "{restart}", func() float64 { return float64(p.Restarts) })
 }
 

@@ -32,6 +32,7 @@ type Series struct {
 	sum   float64
 	hits  []uint64
 	read  func() float64
+	base  float64 // what read gave when the process began
 }
 
 // Point is what a series showed at a time.
@@ -44,6 +45,9 @@ type Point struct {
 
 // Meter makes series of a source.
 type Meter struct {
+	// Down is a process that does not run: a scrape finds nothing.
+	Down bool
+
 	rec    *Recorder
 	source *Source
 	series []*Series
@@ -93,7 +97,7 @@ func (s *Series) Observe(v float64) {
 
 // Scrape notes what all series of the meter show at the world's time.
 func (m *Meter) Scrape(now time.Duration) {
-	if m.source.Lost != nil && m.source.Lost(now) {
+	if m.Down || m.source.Lost != nil && m.source.Lost(now) {
 		return
 	}
 	t := m.source.time(now)
@@ -101,11 +105,22 @@ func (m *Meter) Scrape(now time.Duration) {
 		p := Point{Time: t, Value: s.sum, Count: s.count}
 		switch {
 		case s.read != nil:
-			p.Value = s.read()
+			p.Value = s.read() - s.base
 		case s.Type == Histogram:
 			p.Hits = slices.Clone(s.hits)
 		}
 		s.Points = append(s.Points, p)
+	}
+}
+
+// Restart begins all counts of the meter anew, as a new process does.
+func (m *Meter) Restart(now time.Duration) {
+	for _, s := range m.series {
+		s.Start, s.sum, s.count = m.source.time(now), 0, 0
+		clear(s.hits)
+		if s.read != nil && s.Type == Counter {
+			s.base = s.read()
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -223,4 +224,12 @@ func (r *Recorder) Log(l Log) {
 	}
 	l.Time = l.Source.time(l.Time)
 	r.Logs = append(r.Logs, l)
+}
+
+// DropSince forgets the spans and log records that a source told from a time on,
+// as when it dies before it has sent them.
+func (r *Recorder) DropSince(source *Source, t time.Duration) {
+	t = source.time(t)
+	r.Spans = slices.DeleteFunc(r.Spans, func(s Span) bool { return s.Source == source && s.End >= t })
+	r.Logs = slices.DeleteFunc(r.Logs, func(l Log) bool { return l.Source == source && l.Time >= t })
 }
