@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inquest/lab/sim"
+	"inquest/lab/telemetry"
 )
 
 // EngineOptions are the settings of an inference engine and the costs of its
@@ -43,7 +44,14 @@ type Engine struct {
 	Fragmentation, Leak float64
 	// Stuck stops the engine: it takes requests and computes nothing.
 	Stuck bool
+	// Device is where it computes: on "cpu" a step takes 30 times as long and the
+	// card is idle.
+	Device string
+	// LoadRate is how fast weights are read when it starts again, in bytes a
+	// second, and WeightBytes how many there are.
+	LoadRate, WeightBytes float64
 
+	proc             *sim.Proc
 	kv               *kvCache
 	waiting, running []*Generation
 	captured         map[int]time.Duration
@@ -51,6 +59,7 @@ type Engine struct {
 	metrics          *engineMetrics
 	preempted        int
 	leaked           float64
+	stepBytes        float64 // of the step under way
 	outOfMemory      int
 }
 
@@ -105,7 +114,8 @@ func (w *World) NewEngine(o EngineOptions, p *Pod, g *GPU) *Engine {
 		kv: newKVCache(o.Blocks), captured: map[int]time.Duration{},
 	}
 	e.metrics = newEngineMetrics(e)
-	w.Sim.Go(e.loop)
+	e.proc = w.Sim.Go(e.loop)
+	e.rest(w)
 	return e
 }
 
@@ -116,6 +126,8 @@ func (e *Engine) Generate(c *Ctx, g *Generation, token func()) error {
 	g.Arrived = c.P.Now()
 	g.Deadline = c.Deadline
 	if g.Prompt+g.Output > e.MaxContext {
+		c.Logf(telemetry.Error, "This model's maximum context length is %d tokens. However, you requested %d tokens (%d in the messages, %d in the completion). Please reduce the length of the messages or completion.",
+			e.MaxContext, g.Prompt+g.Output, g.Prompt, g.Output)
 		return StatusError(400)
 	}
 	g.token, g.end = token, c.P.Waker()
@@ -290,8 +302,14 @@ func (e *Engine) step(p *sim.Proc, decode []*Generation, prefill map[*Generation
 		e.memoryError(p, bytes)
 		return
 	}
-	p.Sleep(e.GPU.time(d))
+	e.stepBytes = bytes
+	if e.Device == "cpu" {
+		p.Sleep(slowCPU * d)
+	} else {
+		p.Sleep(e.GPU.time(d))
+	}
 	e.GPU.Free(bytes)
+	e.stepBytes = 0
 	if sent := len(decode); sent > 0 {
 		e.Pod.CPU.Run(p, time.Duration(sent)*e.PerOutput)
 	}
@@ -310,6 +328,9 @@ func (e *Engine) launch(now time.Duration, sequences int, prompts bool) time.Dur
 		return 0
 	}
 	e.captured[size] = now
+	if ok || e.Pod.Restarts > 0 {
+		e.Pod.Logf(telemetry.Warn, "Triton kernel JIT compilation during inference: decode_bs%d. This causes a latency spike.", size)
+	}
 	return e.Capture
 }
 

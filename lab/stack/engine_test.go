@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -154,4 +155,31 @@ func TestEngine(t *testing.T) {
 	long := usual
 	long.prompt = 40_000
 	f("what is too long is refused", EngineOptions{}, long, nil, func(o outcome) bool { return o.failed == 480 })
+}
+
+func TestEngineLife(t *testing.T) {
+	usual := load{rate: 4, prompt: 1024, output: 200, seconds: 120}
+	base := runEngine(t, EngineOptions{}, usual, nil)
+	cpu := runEngine(t, EngineOptions{}, load{rate: 0.05, prompt: 1024, output: 200, seconds: 120}, func(_ *World, e *Engine) { e.Device = "cpu" })
+	if cpu.done == 0 || cpu.perStep < 15*base.perStep {
+		t.Errorf("on a processor a token takes %s, on a card %s", cpu.perStep, base.perStep)
+	}
+	var world *World
+	var loaded, lines int
+	died := runEngine(t, EngineOptions{}, usual, func(w *World, e *Engine) {
+		world = w
+		e.LoadRate, e.WeightBytes = 1<<30, 16<<30
+		w.Sim.After(30*time.Second, func() { e.Pod.Crash("Error", time.Second) })
+	})
+	for _, l := range world.Rec.Logs {
+		if l.Body == "Loading weights took 16.00 seconds" && l.Time == 47*time.Second {
+			loaded++
+		}
+		if strings.HasPrefix(l.Body, "Engine 000: Avg prompt throughput: ") {
+			lines++
+		}
+	}
+	if loaded != 1 || lines < 60 || died.done < 400 || died.e.Pod.Restarts != 1 || died.first < 2*base.first {
+		t.Errorf("%d loads, %d lines, %d done, %d restarts, first token %s", loaded, lines, died.done, died.e.Pod.Restarts, died.first)
+	}
 }

@@ -87,6 +87,9 @@ func (m *Meter) Histogram(name, unit string, bounds []float64, labels ...any) *S
 // Add raises a counter.
 func (s *Series) Add(v float64) { s.sum += v }
 
+// Total is what a counter counted, or the sum of a histogram.
+func (s *Series) Total() float64 { return s.sum }
+
 // Observe counts a value.
 func (s *Series) Observe(v float64) {
 	i, _ := slices.BinarySearch(s.Bounds, v)
