@@ -2,6 +2,7 @@ package stack
 
 import (
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"inquest/lab/sim"
@@ -50,6 +51,14 @@ type Engine struct {
 	// LoadRate is how fast weights are read when it starts again, in bytes a
 	// second, and WeightBytes how many there are.
 	LoadRate, WeightBytes float64
+	// Adapters are those that requests may name; nil lets all names pass.
+	Adapters map[string]*Adapter
+	// Experts is how many a mixture has, 0 for none; ExpertSkew gives expert k a
+	// share in proportion to k to the power of -ExpertSkew.
+	Experts    int
+	ExpertSkew float64
+	// Degenerate is the share of answers that repeat themselves without an end.
+	Degenerate float64
 
 	proc             *sim.Proc
 	kv               *kvCache
@@ -59,7 +68,9 @@ type Engine struct {
 	metrics          *engineMetrics
 	preempted        int
 	leaked           float64
-	stepBytes        float64 // of the step under way
+	rng              *rand.Rand
+	loading          time.Duration // of adapters, due in the next step
+	stepBytes        float64       // of the step under way
 	outOfMemory      int
 }
 
@@ -76,6 +87,16 @@ type Generation struct {
 	Preempted                       int
 	Cached                          int // tokens of the prompt that were found
 	Failed                          error
+
+	// Temperature and MaxTokens are the request's; zero is the engine's own
+	// temperature, and no bound.
+	Temperature float64
+	MaxTokens   int
+	// Finish is stop or length; Entropy (in nats) and Repetition (0 to 1) are of
+	// the answer; Effective is the adapter that took part in it.
+	Finish              string
+	Entropy, Repetition float64
+	Effective           string
 
 	computed, generated, blocks int
 	last                        time.Duration // when the last token was made
@@ -129,6 +150,9 @@ func (e *Engine) Generate(c *Ctx, g *Generation, token func()) error {
 		c.Logf(telemetry.Error, "This model's maximum context length is %d tokens. However, you requested %d tokens (%d in the messages, %d in the completion). Please reduce the length of the messages or completion.",
 			e.MaxContext, g.Prompt+g.Output, g.Prompt, g.Output)
 		return StatusError(400)
+	}
+	if err := e.prepare(c, g); err != nil {
+		return err
 	}
 	g.token, g.end = token, c.P.Waker()
 	e.waiting = append(e.waiting, g)
@@ -296,6 +320,7 @@ func (e *Engine) step(p *sim.Proc, decode []*Generation, prefill map[*Generation
 	}
 	e.Pod.CPU.Run(p, e.Schedule)
 	d := e.Weights + time.Duration(tokens-len(decode))*e.PerToken + time.Duration(float64(e.PerContext)*float64(context)/1e6)
+	d = time.Duration(float64(d)*e.imbalance()) + e.adapterTime()
 	d += e.launch(p.Now(), len(decode), len(prefill) > 0)
 	bytes := float64(tokens) * e.Activation
 	if !e.GPU.Alloc(bytes, e.Fragmentation) {
@@ -375,7 +400,7 @@ func (e *Engine) advance(now time.Duration, decode []*Generation, prefill map[*G
 		e.release(g)
 		e.kv.keep(g.Prefix, g.Cached, g.Prompt)
 		g.Done = now
-		e.metrics.finished(g, "stop", now)
+		e.metrics.finished(g, g.Finish, now)
 		if e.Leak > 0 && e.GPU.Alloc(e.Leak, e.Fragmentation) {
 			e.leaked += e.Leak
 		}

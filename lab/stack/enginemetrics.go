@@ -68,7 +68,7 @@ func (m *engineMetrics) tokenTime(decode []*Generation, now time.Duration) {
 func (m *engineMetrics) finished(g *Generation, reason string, now time.Duration) {
 	m.success[reason].Add(1)
 	m.lengths.Observe(float64(g.Prompt))
-	if reason == "stop" {
+	if reason == "stop" || reason == "length" {
 		m.whole.Observe((now - g.Arrived).Seconds())
 	}
 }
