@@ -119,10 +119,13 @@ func (c *Ctx) exchange(l *Link, to *Pod, request, answer int, fn func(*Ctx) erro
 		return ErrRefused
 	}
 	left := func() time.Duration { return c.Left() }
+	if c.unreachable(to, left()) {
+		return ErrTimeout
+	}
 	if err := l.connect(c, left()); err != nil {
 		return err
 	}
-	if !l.transfer(c.P, c.Pod.world, request, left()) {
+	if !l.transfer(c.P, c.Pod, request, left()) {
 		return ErrTimeout
 	}
 	in := *c
@@ -130,7 +133,7 @@ func (c *Ctx) exchange(l *Link, to *Pod, request, answer int, fn func(*Ctx) erro
 	if err := fn(&in); err != nil {
 		return err
 	}
-	if !l.transfer(c.P, c.Pod.world, answer, left()) {
+	if !l.transfer(c.P, c.Pod, answer, left()) {
 		return ErrTimeout
 	}
 	l.done(c.P.Now())

@@ -24,6 +24,10 @@ type Link struct {
 	// the certificate's revocation that takes OCSP.
 	TLS  bool
 	OCSP time.Duration
+	// DNS is how long the name takes to look up for a new connection.
+	DNS time.Duration
+	// Reset is the share of calls whose connection breaks on the way back.
+	Reset float64
 	// KeepAlive is how long a connection that nobody uses stays open; 0 makes a
 	// new one for each call.
 	KeepAlive time.Duration
@@ -45,15 +49,16 @@ const (
 
 // packet takes the time of one flight, with what is lost sent again. It returns
 // false when the other side is given up.
-func (l *Link) packet(p *sim.Proc, w *World, first time.Duration, limit time.Duration) bool {
+func (l *Link) packet(p *sim.Proc, pod *Pod, first time.Duration, limit time.Duration) bool {
 	start := p.Now()
 	rto := first
 	for range maxResends {
-		if !l.Cut && w.net.Float64() >= l.Loss {
+		if !l.Cut && pod.world.net.Float64() >= l.Loss {
 			p.Sleep(l.RTT / 2)
 			return true
 		}
 		l.Retransmits++
+		pod.retransmits++
 		wait := rto
 		if limit != sim.Forever {
 			wait = min(wait, max(0, limit-(p.Now()-start)))
@@ -68,15 +73,16 @@ func (l *Link) packet(p *sim.Proc, w *World, first time.Duration, limit time.Dur
 }
 
 // transfer takes the time of so many bytes one way.
-func (l *Link) transfer(p *sim.Proc, w *World, bytes int, limit time.Duration) bool {
-	if !l.packet(p, w, firstRTO, limit) {
+func (l *Link) transfer(p *sim.Proc, pod *Pod, bytes int, limit time.Duration) bool {
+	if !l.packet(p, pod, firstRTO, limit) {
 		return false
 	}
 	// Of a long transfer some packets are lost, and a lost one costs a round trip:
 	// those after it tell of the loss at once.
 	if packets := float64(bytes) / 1400; packets > 1 && l.Loss > 0 {
-		lost := math.Floor(packets*l.Loss + w.net.Float64())
+		lost := math.Floor(packets*l.Loss + pod.world.net.Float64())
 		l.Retransmits += int(lost)
+		pod.retransmits += int(lost)
 		p.Sleep(time.Duration(lost) * l.RTT)
 	}
 	if l.Rate > 0 {
@@ -95,20 +101,34 @@ func (l *Link) connect(c *Ctx, limit time.Duration) error {
 		}
 	}
 	l.Connects++
-	trips := 1
-	if l.TLS {
-		trips += 2
-	}
-	for range 2 * trips {
-		if !l.packet(c.P, c.Pod.world, synTimeout, limit) {
-			l.Failures++
-			return ErrTimeout
+	phase := func(name string, fn func() error) error {
+		if !c.Pod.HTTPPhases {
+			return fn()
 		}
+		return c.In(name, telemetry.Internal, func(*Ctx, *SpanOf) error { return fn() })
 	}
-	if l.TLS && l.OCSP > 0 {
-		c.P.Sleep(l.OCSP)
+	if l.DNS > 0 {
+		_ = phase("dns.lookup", func() error { c.P.Sleep(l.DNS); return nil })
 	}
-	return nil
+	trip := func(n int) error {
+		for range 2 * n {
+			if !l.packet(c.P, c.Pod, synTimeout, limit) {
+				l.Failures++
+				return ErrTimeout
+			}
+		}
+		return nil
+	}
+	if err := phase("tcp.connect", func() error { return trip(1) }); err != nil || !l.TLS {
+		return err
+	}
+	return phase("tls.handshake", func() error {
+		err := trip(2)
+		if err == nil {
+			c.P.Sleep(l.OCSP)
+		}
+		return err
+	})
 }
 
 func (l *Link) done(now time.Duration) {
@@ -141,18 +161,28 @@ func (c *Ctx) Call(l *Link, to *Pod, o CallOptions, h Handler) error {
 			}
 			return max(0, limit-(c.P.Now()-start))
 		}
+		if c.unreachable(to, left()) {
+			return ErrTimeout
+		}
 		if err := l.connect(c, left()); err != nil {
 			return err
 		}
-		if !l.transfer(c.P, c.Pod.world, o.Request, left()) {
+		if !l.transfer(c.P, c.Pod, o.Request, left()) {
 			return ErrTimeout
 		}
 		err := c.wait(to, o.Route, h, left())
 		if !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrReset) && !errors.Is(err, ErrRefused) {
-			if !l.transfer(c.P, c.Pod.world, o.Answer, left()) {
+			if !l.transfer(c.P, c.Pod, o.Answer, left()) {
 				return ErrTimeout
 			}
 			l.done(c.P.Now())
+		}
+		if l.Reset > 0 && c.Pod.world.net.Float64() < l.Reset {
+			err = ErrReset
+		}
+		if errors.Is(err, ErrReset) {
+			c.Pod.resets++
+			return err
 		}
 		s.Set("http.response.status_code", statusOf(err))
 		return err
@@ -185,4 +215,29 @@ func (c *Ctx) wait(to *Pod, route string, h Handler, limit time.Duration) error 
 		return ErrTimeout // the server goes on: most do not notice that nobody waits
 	}
 	return answer
+}
+
+// unreachable waits in vain for a pod on a node that is cut off, or from one.
+func (c *Ctx) unreachable(to *Pod, limit time.Duration) bool {
+	if c.Pod.node == to.node || !c.Pod.node.Unreachable && !to.node.Unreachable {
+		return false
+	}
+	const resends, longest = 6, 127 * time.Second // of a SYN, and until the kernel gives up
+	c.Pod.retransmits += resends
+	if limit == sim.Forever {
+		limit = longest
+	}
+	c.P.Sleep(min(limit, longest))
+	return true
+}
+
+// Cut takes a node off the network for a time: its pods reach no other node, and
+// after 40 s Kubernetes says so.
+func (n *Node) Cut(d time.Duration) {
+	n.Unreachable = true
+	s := n.world.Sim
+	if d > 40*time.Second {
+		s.After(40*time.Second, func() { n.event(telemetry.Warn, "NodeNotReady", "Node "+n.Name+" status is now: NodeNotReady", n.Name) })
+	}
+	s.After(d, func() { n.Unreachable = false })
 }

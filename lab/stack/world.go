@@ -61,6 +61,8 @@ type Node struct {
 	// in a second.
 	Clock time.Duration
 	Drift float64
+	// Unreachable cuts it off from all other nodes.
+	Unreachable bool
 	// Source is what speaks of the node itself.
 	Source *telemetry.Source
 
@@ -150,25 +152,28 @@ type Pod struct {
 	Untraced bool
 	// NoLogContext is a logger that does not know the trace.
 	NoLogContext bool
+	// HTTPPhases is a client that makes spans of DNS, TCP and TLS.
+	HTTPPhases bool
 
-	world    *World
-	node     *Node
-	cpuLimit float64
-	factor   float64
-	paused   int
-	memory   float64 // bytes in use beyond Idle
-	seen     usage
-	nodeSeen usage
-	Restarts int
-	down     bool
-	procs    map[*sim.Proc]uint64 // in the order in which they came
-	serial   uint64
-	oomKills int
-	reason   string // of the last end
-	onCrash  []func()
-	onStart  []func(*sim.Proc)
-	kubelet  *telemetry.Meter
-	gc       gcState
+	world               *World
+	node                *Node
+	cpuLimit            float64
+	factor              float64
+	paused              int
+	memory              float64 // bytes in use beyond Idle
+	seen                usage
+	nodeSeen            usage
+	Restarts            int
+	down                bool
+	procs               map[*sim.Proc]uint64 // in the order in which they came
+	serial              uint64
+	oomKills            int
+	retransmits, resets int
+	reason              string // of the last end
+	onCrash             []func()
+	onStart             []func(*sim.Proc)
+	kubelet             *telemetry.Meter
+	gc                  gcState
 }
 
 // usage is what a processor had done at a time.
@@ -219,6 +224,8 @@ func (p *Pod) watch() {
 	m.Gauge("k8s.pod.memory.usage", "By", func() float64 { return p.Idle + p.memory })
 	m.Gauge("k8s.pod.memory_limit_utilization", "1", func() float64 { return p.memoryShare() })
 	m.CounterFunc("container.oom_events", "{event}", func() float64 { return float64(p.oomKills) })
+	m.CounterFunc("tcp.retransmits", "{segment}", func() float64 { return float64(p.retransmits) })
+	m.CounterFunc("tcp.resets", "{connection}", func() float64 { return float64(p.resets) })
 	p.kubelet = m
 	m.CounterFunc("k8s.container.restarts", "{restart}", func() float64 { return float64(p.Restarts) })
 }
