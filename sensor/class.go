@@ -7,136 +7,78 @@ import (
 	"inquest/record"
 )
 
-// Class is what a metric measures, as its name and unit tell.
+// Class is what a metric measures, as its name, unit and labels tell.
 type Class string
 
 // The classes. Those of resources come first.
 const (
 	ClassCPU         Class = "cpu"
 	ClassThrottle    Class = "cpu_throttling"
+	ClassPressure    Class = "pressure" // tasks wait for memory or input and output (PSI, page faults)
 	ClassMemory      Class = "memory"
+	ClassReserved    Class = "memory_reserved" // taken from the system by an allocator
+	ClassFragments   Class = "fragmentation"
 	ClassOOM         Class = "oom_kill"
+	ClassGC          Class = "gc_time" // garbage collection: time and number
 	ClassGPU         Class = "gpu"
 	ClassGPUMemory   Class = "gpu_memory"
 	ClassGPUError    Class = "gpu_error"
+	ClassGPUTemp     Class = "gpu_temperature"
+	ClassGPUThrottle Class = "gpu_throttling"
+	ClassGPUPower    Class = "gpu_power"
+	ClassGPUClock    Class = "gpu_clock"
 	ClassNetwork     Class = "network_io"
 	ClassNetworkLoss Class = "network_loss"
 	ClassDisk        Class = "disk_io"
+	ClassDiskUse     Class = "disk_usage"
 	ClassRestart     Class = "restart"
-	ClassConnections Class = "connections"
+	ClassConnections Class = "connections" // of a server
+	ClassPool        Class = "pool"        // connections of a client that are in use
+	ClassFiles       Class = "file_descriptors"
 
 	ClassLatency Class = "latency"
 	// ClassOutgoing is the latency of calls that the owner makes: its callees'.
-	ClassOutgoing   Class = "outgoing_latency"
-	ClassErrors     Class = "errors"
-	ClassSuccess    Class = "success_rate"
-	ClassQueue      Class = "queue"
-	ClassPreemption Class = "preemption"
-	ClassCacheUse   Class = "cache_usage"
-	ClassCacheHit   Class = "cache_hits"
-	ClassThroughput Class = "throughput"
-	ClassTokens     Class = "tokens"
-	ClassQuality    Class = "quality"
-	ClassOther      Class = "metric"
+	ClassOutgoing    Class = "outgoing_latency"
+	ClassTail        Class = "latency_tail" // the 99th percentile of an interval, from buckets
+	ClassErrors      Class = "errors"
+	ClassRetries     Class = "retries"
+	ClassFallbacks   Class = "fallbacks"
+	ClassRefusals    Class = "refusals"
+	ClassSuccess     Class = "success_rate"
+	ClassQueue       Class = "queue"
+	ClassPoolWait    Class = "pool_wait" // waiting for a connection of a pool
+	ClassRunning     Class = "running"   // requests in progress
+	ClassBatch       Class = "batch_size"
+	ClassPreemption  Class = "preemption"
+	ClassEvictions   Class = "evictions"
+	ClassCacheUse    Class = "cache_usage"
+	ClassCacheHit    Class = "cache_hits"
+	ClassCacheLookup Class = "cache_lookups"
+	ClassThroughput  Class = "throughput"
+	ClassTokens      Class = "tokens"        // of all requests together, per second
+	ClassInput       Class = "input_tokens"  // of one request
+	ClassOutput      Class = "output_tokens" // of one request
+	ClassCached      Class = "cached_tokens"
+	ClassAdapter     Class = "adapter"
+	ClassExperts     Class = "expert_skew"
+	ClassQuality     Class = "quality"
+	ClassTelemetry   Class = "telemetry" // what telemetry itself does
+	ClassLoss        Class = "telemetry_loss"
+	ClassOther       Class = "metric"
+
+	// The classes below are not measured by themselves: a limit, what is left of
+	// one, and values that carry their meaning in labels or are times.
+	ClassLimit Class = "limit"
+	ClassFree  Class = "free"
+	ClassInfo  Class = "info"
 )
-
-// classRule gives a class to names that have all of its words. Words are parts
-// of the name as convention splits it ("k8s.pod.cpu.usage", "cpuUsage"); a word
-// ending in * matches by its beginning. The first rule that fits is taken, so
-// the special stands before the general.
-type classRule struct {
-	class Class
-	words []string
-}
-
-var classRules = []classRule{
-	{ClassThrottle, []string{"throttl*"}},
-	{ClassThrottle, []string{"cpu", "pressure"}},
-	{ClassOOM, []string{"oom*"}},
-	{ClassGPUError, []string{"xid"}},
-	{ClassGPUError, []string{"ecc"}},
-	{ClassGPUError, []string{"gpu", "error*"}},
-	{ClassGPUMemory, []string{"gpu", "memory"}},
-	{ClassGPUMemory, []string{"dcgm", "fb"}},
-	{ClassGPUMemory, []string{"gram"}},
-	{ClassPreemption, []string{"preempt*"}},
-	{ClassPreemption, []string{"retract*"}},
-	{ClassCacheHit, []string{"cache", "hit*"}},
-	{ClassCacheHit, []string{"keyspace", "hit*"}},
-	{ClassTokens, []string{"gen", "ai", "token*"}},
-	{ClassCacheUse, []string{"cache", "usage"}},
-	{ClassCacheUse, []string{"token", "usage"}},
-	{ClassRestart, []string{"restart*"}},
-	{ClassRestart, []string{"terminated"}},
-	{ClassNetworkLoss, []string{"retrans*"}},
-	{ClassNetworkLoss, []string{"network", "drop*"}},
-	{ClassNetworkLoss, []string{"network", "error*"}},
-	{ClassNetworkLoss, []string{"network", "loss"}},
-	{ClassSuccess, []string{"success", "rate"}},
-	{ClassSuccess, []string{"success", "ratio"}},
-	{ClassSuccess, []string{"availability"}},
-	{ClassQueue, []string{"queue", "size"}},
-	{ClassQueue, []string{"queue", "length"}},
-	{ClassQueue, []string{"queue", "depth"}},
-	{ClassQueue, []string{"waiting"}},
-	{ClassQueue, []string{"pending"}},
-	{ClassQueue, []string{"queued"}},
-	{ClassQueue, []string{"num", "queue"}},
-	{ClassQueue, []string{"queue", "reqs"}},
-	{ClassQueue, []string{"backlog"}},
-	{ClassConnections, []string{"connection*"}},
-	{ClassConnections, []string{"connected"}},
-	{ClassConnections, []string{"pool"}},
-	{ClassOutgoing, []string{"client", "latency"}},
-	{ClassOutgoing, []string{"client", "duration"}},
-	{ClassLatency, []string{"latency"}},
-	{ClassLatency, []string{"duration"}},
-	{ClassLatency, []string{"response", "time"}},
-	{ClassLatency, []string{"queue", "time"}},
-	{ClassLatency, []string{"time", "to", "first"}},
-	{ClassLatency, []string{"time", "per"}},
-	{ClassLatency, []string{"rtt"}},
-	{ClassLatency, []string{"ttft"}},
-	{ClassErrors, []string{"error*"}},
-	{ClassErrors, []string{"failure*"}},
-	{ClassErrors, []string{"failed"}},
-	{ClassErrors, []string{"abort*"}},
-	{ClassErrors, []string{"exception*"}},
-	{ClassErrors, []string{"rejected"}},
-	{ClassErrors, []string{"5xx"}},
-	{ClassErrors, []string{"dropped"}},
-	{ClassErrors, []string{"corrupted"}},
-	{ClassGPU, []string{"gpu"}},
-	{ClassGPU, []string{"gpus"}},
-	{ClassGPU, []string{"dcgm"}},
-	{ClassCPU, []string{"cpu"}},
-	{ClassMemory, []string{"memory"}},
-	{ClassMemory, []string{"mem"}},
-	{ClassMemory, []string{"rss"}},
-	{ClassMemory, []string{"heap"}},
-	{ClassDisk, []string{"disk"}},
-	{ClassDisk, []string{"filesystem"}},
-	{ClassDisk, []string{"fs"}},
-	{ClassDisk, []string{"syscall*"}},
-	{ClassNetwork, []string{"network"}},
-	{ClassNetwork, []string{"net"}},
-	{ClassTokens, []string{"token*"}},
-	{ClassQuality, []string{"confidence"}},
-	{ClassQuality, []string{"drift"}},
-	{ClassQuality, []string{"quality"}},
-	{ClassQuality, []string{"score"}},
-	{ClassThroughput, []string{"request*"}},
-	{ClassThroughput, []string{"throughput"}},
-	{ClassThroughput, []string{"qps"}},
-	{ClassThroughput, []string{"ops"}},
-	{ClassThroughput, []string{"workload"}},
-}
 
 // resourceClasses are the classes of the quadrant of resources.
 var resourceClasses = map[Class]bool{
-	ClassCPU: true, ClassThrottle: true, ClassMemory: true, ClassOOM: true, ClassGPU: true,
-	ClassGPUMemory: true, ClassGPUError: true, ClassNetwork: true, ClassNetworkLoss: true,
-	ClassDisk: true, ClassRestart: true, ClassConnections: true,
+	ClassCPU: true, ClassThrottle: true, ClassPressure: true, ClassMemory: true, ClassReserved: true, ClassFragments: true,
+	ClassOOM: true, ClassGC: true, ClassGPU: true, ClassGPUMemory: true, ClassGPUError: true, ClassGPUTemp: true,
+	ClassGPUThrottle: true, ClassGPUPower: true, ClassGPUClock: true, ClassNetwork: true, ClassNetworkLoss: true,
+	ClassDisk: true, ClassDiskUse: true, ClassRestart: true, ClassConnections: true, ClassPool: true, ClassFiles: true,
 }
 
 // Quadrant returns the quadrant to which a class belongs.
@@ -147,12 +89,18 @@ func (c Class) Quadrant() record.Quadrant {
 	return record.QuadrantMetrics
 }
 
-// Classify tells what a metric measures.
+// Measured reports whether series of a class are measures by themselves.
+func (c Class) Measured() bool { return c != ClassLimit && c != ClassFree && c != ClassInfo }
+
+// Classify tells what a metric measures by its name and unit.
 func Classify(name, unit string) Class {
 	words := nameWords(name)
-	for _, r := range classRules {
-		if hasWords(words, r.words) {
-			return r.class
+	if c := special(name, words); c != "" {
+		return c
+	}
+	for i := range classRules {
+		if classRules[i].fits(words) {
+			return classRules[i].class
 		}
 	}
 	switch unit {
@@ -162,35 +110,16 @@ func Classify(name, unit string) Class {
 	return ClassOther
 }
 
-func hasWords(have map[string]bool, want []string) bool {
-	for _, w := range want {
-		if stem, ok := strings.CutSuffix(w, "*"); ok {
-			found := false
-			for h := range have {
-				if strings.HasPrefix(h, stem) {
-					found = true
-					break
-				}
-			}
-			if !found {
-				return false
-			}
-		} else if !have[w] {
-			return false
-		}
-	}
-	return true
-}
-
-// nameWords splits a metric's name at everything that is not a letter or digit
-// and where a small letter meets a capital.
-func nameWords(name string) map[string]bool {
-	words := map[string]bool{}
-	start := 0
+// nameWords splits a metric's name at everything that is not a letter or digit,
+// where a small letter meets a capital, and where an abbreviation ends
+// ("GPUMemoryUsed").
+func nameWords(name string) []string {
+	var words []string
 	runes := []rune(name)
+	start := 0
 	flush := func(end int) {
 		if end > start {
-			words[strings.ToLower(string(runes[start:end]))] = true
+			words = append(words, strings.ToLower(string(runes[start:end])))
 		}
 		start = end
 	}
@@ -199,7 +128,8 @@ func nameWords(name string) map[string]bool {
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
 			flush(i)
 			start = i + 1
-		case i > 0 && unicode.IsUpper(r) && unicode.IsLower(runes[i-1]):
+		case i > 0 && unicode.IsUpper(r) && unicode.IsLower(runes[i-1]),
+			i > 0 && i+1 < len(runes) && unicode.IsUpper(r) && unicode.IsUpper(runes[i-1]) && unicode.IsLower(runes[i+1]):
 			flush(i)
 		}
 	}
@@ -210,71 +140,16 @@ func nameWords(name string) map[string]bool {
 // IsUtilisation reports whether a metric is a share of a limit, and the value
 // that the limit has.
 func IsUtilisation(name, unit string) (limit float64, ok bool) {
-	words := nameWords(name)
-	named := words["utilization"] || words["utilisation"] || words["util"] || words["perc"] || words["percent"] || words["ratio"]
+	has := map[string]bool{}
+	for _, w := range nameWords(name) {
+		has[w] = true
+	}
+	named := has["utilization"] || has["utilisation"] || has["util"] || has["perc"] || has["percent"] || has["ratio"]
 	switch {
-	case unit == "%" && named, words["percent"]:
+	case unit == "%" && named, has["percent"]:
 		return 100, true
-	case unit == "1" && named, words["ratio"], words["perc"]:
+	case unit == "1" && named, has["ratio"], has["perc"]:
 		return 1, true
 	}
 	return 0, false
-}
-
-// identity lists, for each kind of entity, the labels that name it: semantic
-// conventions, their Prometheus form, and what well-known exporters write.
-var identity = []struct {
-	kind   record.EntityKind
-	labels []string
-}{
-	{record.EntityGPU, []string{"UUID", "gpu_uuid", "hw.id", "hw_id", "gpu.uuid"}},
-	{record.EntityPod, []string{"k8s.pod.name", "k8s_pod_name", "pod", "pod_name", "container.name", "container_name"}},
-	{record.EntityService, []string{"service.name", "service_name", "service", "job", "app"}},
-	{record.EntityNode, []string{"k8s.node.name", "k8s_node_name", "node", "host.name", "host_name", "hostname", "Hostname", "nodename", "instance"}},
-	{record.EntityModel, []string{"gen_ai.request.model", "gen_ai_request_model", "model_name", "model", "ModelName"}},
-}
-
-// Owners returns the entities that a series' labels name, by kind.
-func Owners(l map[string]string) map[record.EntityKind]string {
-	out := map[record.EntityKind]string{}
-	for _, id := range identity {
-		for _, name := range id.labels {
-			if v := l[name]; v != "" {
-				out[id.kind] = v
-				break
-			}
-		}
-	}
-	return out
-}
-
-// Subject names a series within its owner: the metric and the labels that are no
-// part of the owner's identity or of the resource.
-func Subject(s *Series) string {
-	rest := map[string]string{}
-	for n, v := range s.Labels {
-		if !isIdentity(n) {
-			rest[n] = v
-		}
-	}
-	if len(rest) == 0 {
-		return s.Name
-	}
-	return s.Name + "{" + LabelText(rest) + "}"
-}
-
-func isIdentity(label string) bool {
-	for _, id := range identity {
-		for _, n := range id.labels {
-			if n == label {
-				return true
-			}
-		}
-	}
-	for _, prefix := range []string{"k8s", "telemetry", "otel_scope", "service", "host", "container", "process"} {
-		if strings.HasPrefix(label, prefix+".") || strings.HasPrefix(label, prefix+"_") {
-			return true
-		}
-	}
-	return label == "namespace" || label == "device" || label == "modelName" || label == "__name__"
 }

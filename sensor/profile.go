@@ -147,6 +147,26 @@ func (p *Profile) Value(k Key, v float64, item record.Item) {
 	s.Add(v, item)
 }
 
+// Sample returns the values of a measure, to add many at once.
+func (p *Profile) Sample(k Key) *Sample {
+	s := p.Values[k]
+	if s == nil {
+		s = &Sample{}
+		p.Values[k] = s
+	}
+	return s
+}
+
+// Trials returns the hits of a measure, to add many at once.
+func (p *Profile) Trials(k Key) *Hits {
+	h := p.Shares[k]
+	if h == nil {
+		h = &Hits{}
+		p.Shares[k] = h
+	}
+	return h
+}
+
 // Share adds a trial to a measure.
 func (p *Profile) Share(k Key, hit bool, item record.Item) {
 	h := p.Shares[k]

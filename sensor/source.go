@@ -66,9 +66,19 @@ type Series struct {
 	Labels map[string]string
 	// Unit is in UCUM as OpenTelemetry has it ("s", "By", "%"), or empty.
 	Unit string
-	// Counter is true when the values accumulate.
-	Counter bool
-	Points  []Point
+	// Counter is true when the values accumulate, Gauge when the source says that
+	// they do not, whatever the name may suggest.
+	Counter, Gauge bool
+	Points         []Point
+
+	// Class is what the series measures where its name does not tell, Limit the
+	// value at which that is used up, and Query the PromQL of a series that was
+	// derived from others. They are mostly empty.
+	Class Class
+	Limit float64
+	Query string
+
+	about *About
 }
 
 // Point is one sample.

@@ -96,6 +96,10 @@ func Gather(ctx context.Context, src Source, r Range, lim Limits, want ...record
 		}
 	}
 	w.Series = Derive(w.Series)
+	classes := map[[2]string]Class{}
+	for i := range w.Series {
+		w.Series[i].about = about(&w.Series[i], classes)
+	}
 	w.Spans, w.Logs = len(spans), len(logs)
 	w.index(spans, logs)
 	return w, nil

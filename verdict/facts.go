@@ -96,6 +96,9 @@ func (f *facts) topology(ev *evidence) {
 		f.edges = append(f.edges, e)
 	}
 	slices.SortFunc(f.edges, record.Edge.Compare)
+	// What measures others' pods neither runs in them nor can be what is wrong.
+	observers := sensor.Observers(f.edges)
+	f.edges = slices.DeleteFunc(f.edges, func(e record.Edge) bool { return observers[e.To] || observers[e.From] })
 	set := map[record.Entity]bool{}
 	for _, e := range f.edges {
 		switch {
@@ -114,7 +117,9 @@ func (f *facts) topology(ev *evidence) {
 		set[e.From], set[e.To] = true, true
 	}
 	for i := range f.findings {
-		set[f.findings[i].Entity] = true
+		if e := f.findings[i].Entity; !observers[e] {
+			set[e] = true
+		}
 	}
 	f.joinDependencies(set)
 	for e := range set {

@@ -3,7 +3,6 @@ package resources
 import (
 	"inquest/record"
 	"inquest/sensor"
-	"inquest/sensor/metrics"
 )
 
 // KindAtLimit is the share of the time that a resource is used up.
@@ -30,29 +29,25 @@ func (Limit) Quadrant() record.Quadrant { return record.QuadrantResources }
 func (s Limit) Measure(w *sensor.Window, p *sensor.Profile) {
 	for i := range w.Series {
 		series := &w.Series[i]
-		limit, ok := sensor.IsUtilisation(series.Name, series.Unit)
-		if !ok {
+		about := series.About()
+		if about.Limit == 0 || !limited[about.Class] || about.Owner.IsZero() {
 			continue
 		}
-		class := sensor.Classify(series.Name, series.Unit)
-		switch class {
-		case sensor.ClassCPU, sensor.ClassMemory, sensor.ClassGPU, sensor.ClassGPUMemory, sensor.ClassDisk,
-			sensor.ClassConnections, sensor.ClassCacheUse:
-		default:
-			continue
-		}
-		owner := metrics.Owner(series, p)
-		if owner.IsZero() {
-			continue
-		}
-		k := sensor.Key{
-			Quadrant: s.Quadrant(), Sensor: s.Name(), Kind: string(class) + "_" + KindAtLimit, Entity: owner,
-			Subject: sensor.Subject(series), Unit: "1",
-		}
-		selector := sensor.Selector(series)
-		for _, pt := range series.Points {
-			v := pt.Value
-			p.Share(k, v >= atLimit*limit, record.Item{Time: sensor.Time(pt.Time), Text: selector, Value: &v})
+		hits := p.Trials(sensor.Key{
+			Quadrant: s.Quadrant(), Sensor: s.Name(), Kind: string(about.Class) + "_" + KindAtLimit, Entity: about.Owner,
+			Subject: about.Subject, Unit: "1",
+		})
+		values := make([]float64, len(series.Points))
+		for k, pt := range series.Points {
+			values[k] = pt.Value
+			hits.Add(pt.Value >= atLimit*about.Limit, record.Item{Time: sensor.Time(pt.Time), Text: about.Selector, Value: &values[k]})
 		}
 	}
+}
+
+// limited are the classes of what can be used up.
+var limited = map[sensor.Class]bool{
+	sensor.ClassCPU: true, sensor.ClassMemory: true, sensor.ClassGPU: true, sensor.ClassGPUMemory: true,
+	sensor.ClassDisk: true, sensor.ClassDiskUse: true, sensor.ClassConnections: true, sensor.ClassPool: true,
+	sensor.ClassCacheUse: true, sensor.ClassFiles: true, sensor.ClassQueue: true, sensor.ClassAdapter: true,
 }
