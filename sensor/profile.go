@@ -123,6 +123,8 @@ type Profile struct {
 	Flows []FlowTrace
 	// Edges are the calls that were seen, with their number.
 	Edges map[record.Edge]int
+	// Clocks are the states of the clocks in the slice, by entity.
+	Clocks []ClockState
 	// Seconds is the length of time that was really covered.
 	Seconds float64
 
@@ -198,6 +200,9 @@ func Merge(parts []*Profile) *Profile {
 		out.Seconds += p.Seconds
 		out.Spans, out.Logs, out.Points = out.Spans+p.Spans, out.Logs+p.Logs, out.Points+p.Points
 		out.Flows = append(out.Flows, p.Flows...)
+		if p.Clocks != nil {
+			out.Clocks = p.Clocks
+		}
 		for e, n := range p.Edges {
 			out.Edges[e] += n
 		}

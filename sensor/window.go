@@ -31,6 +31,9 @@ type Window struct {
 	Loose []Log
 	// Series are sorted by name and labels.
 	Series []Series
+	// Clocks are those by which spans and log records were corrected; nil when
+	// one clock stamps all.
+	Clocks *Clocks
 
 	Spans, Logs, Points int
 	// Cut says what was left out by limits, Unavailable which quadrants could
@@ -122,10 +125,10 @@ func (w *Window) note(ctx context.Context, q record.Quadrant, err error) error {
 // index builds traces and sorts everything, so that the order in which the
 // source gave it leaves no mark.
 func (w *Window) index(spans []Span, logs []Log) {
-	slices.SortFunc(spans, func(a, b Span) int {
-		return cmp.Or(cmp.Compare(a.TraceID, b.TraceID), cmp.Compare(a.Start, b.Start),
-			cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.SpanID, b.SpanID))
-	})
+	sortSpans(spans)
+	if w.Clocks = readClocks(spans); w.Clocks.correct(spans, logs) {
+		sortSpans(spans)
+	}
 	slices.SortFunc(logs, func(a, b Log) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.TraceID, b.TraceID),
 			cmp.Compare(a.SpanID, b.SpanID), cmp.Compare(a.Service, b.Service),
@@ -155,6 +158,13 @@ func (w *Window) index(spans []Span, logs []Log) {
 	slices.SortFunc(w.Series, compareSeries)
 }
 
+func sortSpans(spans []Span) {
+	slices.SortFunc(spans, func(a, b Span) int {
+		return cmp.Or(cmp.Compare(a.TraceID, b.TraceID), cmp.Compare(a.Start, b.Start),
+			cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.SpanID, b.SpanID))
+	})
+}
+
 func compareSeries(a, b Series) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(LabelText(a.Labels), LabelText(b.Labels)))
 }
@@ -181,7 +191,7 @@ func LabelText(l map[string]string) string {
 // Part returns the part of w whose traces begin, whose log records lie and whose
 // points lie in r. It shares everything with w.
 func (w *Window) Part(r Range) *Window {
-	p := &Window{Range: r, Cut: w.Cut, Unavailable: w.Unavailable}
+	p := &Window{Range: r, Clocks: w.Clocks, Cut: w.Cut, Unavailable: w.Unavailable}
 	for _, t := range w.Traces {
 		if r.Contains(t.Start) {
 			p.Traces = append(p.Traces, t)

@@ -23,7 +23,7 @@ func (e *Engine) decide(q Question, ev *evidence, f *facts, ranked []*hypothesis
 	v := &Verdict{
 		State: StateInconclusive, Question: q, Window: outRange(ev.window),
 		Quadrants: []record.Quadrant{}, Findings: []record.Finding{},
-		Examined: ev.examined, NotExamined: ev.missing,
+		Examined: ev.examined, NotExamined: ev.missing, Clocks: clocks(ev.requests.Clocks),
 	}
 	for _, b := range ev.baseline {
 		v.Baseline = append(v.Baseline, outRange(b))

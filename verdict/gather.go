@@ -244,6 +244,7 @@ func (e *Engine) measure(w *sensor.Window) *sensor.Profile {
 		s.Measure(w, p)
 	}
 	e.voc.Flows(w, p)
+	p.Clocks = w.Clocks.In(w.Range)
 	if first, last, ok := extent(w); ok {
 		p.Seconds = float64(last-first) / 1e9
 	}

@@ -80,6 +80,8 @@ type Verdict struct {
 	// in NotExamined never counts as having shown nothing.
 	Examined    []Examined `json:"examined"`
 	NotExamined []Missing  `json:"not_examined,omitempty"`
+	// Clocks are those that were corrected, and those that could not be judged.
+	Clocks []Clock `json:"clocks,omitempty"`
 	// NextChecks are what to look at next, most telling first.
 	NextChecks []string `json:"next_checks,omitempty"`
 }

@@ -10,7 +10,7 @@ import (
 
 // All returns the sensors of this package.
 func All() []sensor.Sensor {
-	return []sensor.Sensor{SelfTime{}, Gap{}, Dependency{}, Errors{}, Latency{}, Traffic{}}
+	return []sensor.Sensor{SelfTime{}, Gap{}, Dependency{}, Errors{}, Latency{}, Traffic{}, ClockOffset{}}
 }
 
 func item(n *sensor.Node) record.Item {

@@ -60,6 +60,7 @@ func newDocument(v *verdict.Verdict) document {
 	add(alternatives(v))
 	add(rest(v))
 	add(sources(v))
+	add(clocks(v))
 	add(checks(v))
 	return d
 }
@@ -234,6 +235,22 @@ func sources(v *verdict.Verdict) section {
 	}
 	for _, e := range v.Examined {
 		s.Items = append(s.Items, item{Text: fmt.Sprintf("examined: %s of %s, %d items", e.Quadrant, e.Source, e.Items)})
+	}
+	return s
+}
+
+// clocks says by how much times were corrected.
+func clocks(v *verdict.Verdict) section {
+	s := section{Title: "Clocks"}
+	for _, c := range v.Clocks {
+		text := entity(c.Entity)
+		if c.ErrorMs > 0 {
+			text += fmt.Sprintf(": %+.5g ms ± %.3g ms, taken off its spans and log records", c.OffsetMs, c.ErrorMs)
+		}
+		if c.Note != "" {
+			text += ": " + c.Note
+		}
+		s.Items = append(s.Items, item{Text: text})
 	}
 	return s
 }

@@ -33,7 +33,11 @@ func testVerdict() *verdict.Verdict {
 		Alternatives: []verdict.Hypothesis{{Entity: chat, Fault: "network-delay", Title: "Network", Probability: 0.02, Against: "no gap"}},
 		Examined:     []verdict.Examined{{Source: "records", Quadrant: record.QuadrantLogs, Items: 7}},
 		NotExamined:  []verdict.Missing{{Source: "samples", Quadrant: record.QuadrantResources, Reason: "no series"}},
-		NextChecks:   []string{"Look at the profile."},
+		Clocks: []verdict.Clock{
+			{Entity: record.Entity{Kind: record.EntityNode, Name: "n2"}, OffsetMs: -1500.25, ErrorMs: 0.5},
+			{Entity: record.Entity{Kind: record.EntityNode, Name: "n3"}, Note: "not corrected: alone"},
+		},
+		NextChecks: []string{"Look at the profile."},
 	}
 }
 
@@ -51,7 +55,7 @@ func TestWriteHoldsAll(t *testing.T) {
 		got := strings.NewReplacer("\\", "", "&#34;", `"`, "&#43;", "+").Replace(write(t, testVerdict(), format))
 		for _, want := range []string{
 			"confirmed", "Slow code", "service chat", "97 %", "± 5 s", "self time rose", "2s instead of 100ms", "trace=abc", `name:="POST /chat"`,
-			"an innocent peak", "Also seen", "answers late", "no gap", "NOT examined: resources of samples: no series", "7 items", "Look at the profile.", "None was found",
+			"an innocent peak", "Also seen", "answers late", "no gap", "NOT examined: resources of samples: no series", "7 items", "node n2: -1500.2 ms ± 0.5 ms", "node n3: not corrected: alone", "Look at the profile.", "None was found",
 		} {
 			if !strings.Contains(got, want) && !strings.Contains(strings.ToLower(got), want) {
 				t.Errorf("%s lacks %q", format, want)
