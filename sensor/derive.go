@@ -148,7 +148,12 @@ func (d *deriver) means() {
 			if m := mean(p.base, p.sum, p.count); len(m.Points) > 0 {
 				d.out = append(d.out, m)
 			}
-			p.sum = nil
+			// What clients count in histograms only are sums of tokens too.
+			if c := d.class(p.base, p.sum.Unit); strings.Contains(p.base, "client") && (c == ClassTokens || c == ClassInput || c == ClassOutput) {
+				p.sum.Class = ClassTokens
+			} else {
+				p.sum = nil
+			}
 		}
 		for _, s := range []*Series{p.sum, p.count} {
 			if s != nil && len(s.Points) > 0 {

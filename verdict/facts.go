@@ -57,6 +57,7 @@ func newFacts(ev *evidence, q Question) *facts {
 	f.breaks = j.Breaks
 	requests := len(all)
 	all = append(all, sensor.Compare(ev.baseSeries, ev.series)...)
+	all = append(all, overSeries(ev)...)
 	// What the sensors say of a quadrant that was not examined is no evidence: a
 	// statement is not missing because its log could not be read.
 	for i, c := range all {

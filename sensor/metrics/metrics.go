@@ -8,7 +8,13 @@ import (
 )
 
 // All returns the sensors of this package.
-func All() []sensor.Sensor { return []sensor.Sensor{Series{}} }
+func All() []sensor.Sensor { return []sensor.Sensor{Series{}, Consistency{}} }
+
+// Judge returns the findings that need all of the series: w holds baseline and
+// incident, base the slices of the baseline.
+func Judge(w *sensor.Window, base []sensor.Range, inc sensor.Range) []sensor.Compared {
+	return Changes(w, base, inc)
+}
 
 // Series measures every series that is not of a resource, by class.
 type Series struct{}

@@ -9,7 +9,13 @@ import (
 )
 
 // All returns the sensors of this package.
-func All() []sensor.Sensor { return []sensor.Sensor{Usage{}, Limit{}} }
+func All() []sensor.Sensor { return []sensor.Sensor{Usage{}, Limit{}, Up{}} }
+
+// Judge returns the findings that need all of the series: w holds baseline and
+// incident, base the slices of the baseline.
+func Judge(w *sensor.Window, base []sensor.Range, inc sensor.Range) []sensor.Compared {
+	return append(append(Trends(w, base, inc), Sawteeth(w, base, inc)...), Gaps(w, base, inc)...)
+}
 
 // Usage measures the use of resources.
 type Usage struct{}
