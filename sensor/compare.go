@@ -56,6 +56,7 @@ func Compare(base []*Profile, inc *Profile) []Compared {
 		shares[i] = p.Shares
 	}
 	out = append(out, CompareShares(shares, inc.Shares, inc.Range)...)
+	out = append(out, compareMixes(base, inc)...)
 	return append(out, compareRates(base, inc)...)
 }
 

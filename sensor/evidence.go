@@ -31,6 +31,10 @@ func Evidence(k Key, r Range, items []record.Item) []record.Reference {
 	return []record.Reference{ref}
 }
 
+// AttributeSensor ends the names of sensors whose subjects are attributes, alone or
+// with a value ("name=value").
+const AttributeSensor = "/attributes"
+
 func recordQuery(t record.Type, k Key) string {
 	parts := []string{`{` + strconv.Quote(record.FieldType) + `=` + strconv.Quote(string(t))}
 	service := k.Entity
@@ -41,6 +45,10 @@ func recordQuery(t record.Type, k Key) string {
 		parts[0] += `,"service.name"=` + strconv.Quote(service.Name)
 	}
 	parts[0] += `}`
+	if strings.HasSuffix(k.Sensor, AttributeSensor) {
+		parts = append(parts, attributeQuery(k.Subject))
+		return strings.Join(parts, " ")
+	}
 	if t == record.TypeSpan && k.Subject != "" && !strings.Contains(k.Subject, "*") {
 		parts = append(parts, record.FieldName+":="+strconv.Quote(k.Subject))
 	}
@@ -87,4 +95,19 @@ func classic(name string) bool {
 		}
 	}
 	return name != ""
+}
+
+// attributeQuery finds records by an attribute or its value. A list of values is
+// stored as JSON, so the value is looked for as a phrase.
+func attributeQuery(subject string) string {
+	name, value, ok := strings.Cut(subject, "=")
+	match := ":*"
+	if ok && value != otherValues && value != "" {
+		match = ":" + strconv.Quote(value)
+	}
+	out := strconv.Quote(name) + match
+	if event := EventPrefix + name; Wanted(event) {
+		out = "(" + out + " or " + strconv.Quote(event) + match + ")"
+	}
+	return out
 }

@@ -119,10 +119,17 @@ type Profile struct {
 	Shares map[Key]*Hits
 	// Rates are counts of events in the slice; a key that is absent counted none.
 	Rates map[Key]*Hits
+	// Mixes are choices among values, Marks what some units have and most lack; see
+	// [Profile.Mix] and [Profile.Mark]. Units counts what could have them.
+	Mixes map[Key]*Mix
+	Marks map[Key]*Hits
+	Units map[Unit]float64
 	// Flows are the requests in compact form.
 	Flows []FlowTrace
 	// Edges are the calls that were seen, with their number.
 	Edges map[record.Edge]int
+	// Segments are the visits by what they have in common.
+	Segments []Segment
 	// Clocks are the states of the clocks in the slice, by entity.
 	Clocks []ClockState
 	// Seconds is the length of time that was really covered.
@@ -135,6 +142,7 @@ type Profile struct {
 func NewProfile(r Range) *Profile {
 	return &Profile{
 		Range: r, Values: map[Key]*Sample{}, Shares: map[Key]*Hits{}, Rates: map[Key]*Hits{},
+		Mixes: map[Key]*Mix{}, Marks: map[Key]*Hits{}, Units: map[Unit]float64{},
 		Edges: map[record.Edge]int{}, Seconds: float64(r.To-r.From) / 1e9,
 	}
 }
@@ -216,6 +224,8 @@ func Merge(parts []*Profile) *Profile {
 		}
 		addHits(out.Shares, p.Shares)
 		addHits(out.Rates, p.Rates)
+		mergeMixes(out, p)
+		out.Segments = append(out.Segments, p.Segments...)
 	}
 	return out
 }

@@ -17,6 +17,8 @@ type Span struct {
 	SpanID  string
 	Parent  string // empty for a root
 	Service string
+	// Version is that of the service (service.version), empty when not told.
+	Version string
 	Pod     string
 	Node    string
 	Name    string
@@ -33,20 +35,11 @@ type Span struct {
 // End is the time at which the span ended, ns.
 func (s *Span) End() int64 { return s.Start + s.Duration }
 
-// Attributes names the span and log attributes that sensors read. A source may
-// leave out all others.
-var Attributes = []string{
-	"peer.service", "server.address", "db.system", "db.system.name", "db.namespace",
-	"messaging.system", "rpc.system",
-	"http.response.status_code", "http.status_code", "error.type", "exception.type",
-	"gen_ai.request.model", "gen_ai.response.model", "model_version",
-	"code.function", "code.function.name", "code.lineno", "code.line.number", "code.namespace",
-}
-
 // Log is one log record as sensors see it.
 type Log struct {
 	Time     int64 // ns since the Unix epoch
 	Service  string
+	Version  string // of the service, empty when not told
 	Pod      string
 	Node     string
 	Severity int // OpenTelemetry severity number 1..24, 0 unknown

@@ -170,6 +170,10 @@ func (b BetaPrior) Tail(k, n float64) (p float64, up bool) {
 	if n <= 0 {
 		return 1, false
 	}
+	if k > n/2 { // by the misses: there are fewer to sum over
+		p, _ := BetaPrior{A: b.B, B: b.A}.Tail(math.Max(0, n-k), n)
+		return p, k/n > b.Mean()
+	}
 	lower := 0.0 // P(K ≤ k)
 	equal := 0.0
 	ki := int(math.Round(k))

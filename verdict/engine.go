@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"inquest/catalog"
 	"inquest/record"
 	"inquest/sensor"
+	"inquest/sensor/attributes"
 	"inquest/sensor/logs"
 	"inquest/sensor/metrics"
 	"inquest/sensor/resources"
@@ -126,7 +128,9 @@ func check(q Question) error {
 
 // requestSensors measure requests and log records, seriesSensors metric series.
 // The two are sliced apart: they are recorded at different paces.
-func requestSensors() []sensor.Sensor { return append(traces.All(), logs.All()...) }
+func requestSensors() []sensor.Sensor {
+	return slices.Concat(traces.All(), attributes.All(), logs.All())
+}
 
 func seriesSensors() []sensor.Sensor { return append(metrics.All(), resources.All()...) }
 

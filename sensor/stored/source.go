@@ -41,9 +41,16 @@ var logFields = fieldList(
 	record.FieldSeverity, record.FieldSeverityNumber,
 )
 
+// fieldVersion is the version of the service that sent a record.
+const fieldVersion = "service.version"
+
 func fieldList(own ...string) string {
-	names := slices.Concat(own, record.StreamFields, sensor.Attributes)
+	names := slices.Concat(own, record.StreamFields, []string{fieldVersion}, sensor.Attributes)
 	for i, name := range names {
+		if begin, ok := strings.CutSuffix(name, "*"); ok {
+			names[i] = strconv.Quote(begin) + "*"
+			continue
+		}
 		names[i] = strconv.Quote(name)
 	}
 	return strings.Join(names, ", ")
@@ -66,7 +73,7 @@ func (s *Source) Spans(ctx context.Context, r sensor.Range, fn func(sensor.Span)
 		}
 		return fn(sensor.Span{
 			TraceID: strings.Clone(sp.TraceID), SpanID: strings.Clone(sp.SpanID), Parent: strings.Clone(sp.ParentSpanID),
-			Service: in.get(sp.Service), Pod: in.get(instance(sp.Source)), Node: in.get(node(sp.Source)),
+			Service: in.get(sp.Service), Version: in.get(sp.Attributes[fieldVersion]), Pod: in.get(instance(sp.Source)), Node: in.get(node(sp.Source)),
 			Name: in.get(sp.Name), Kind: in.get(sp.Kind),
 			Start: sp.Time.UnixNano(), Duration: max(0, sp.Duration.Nanoseconds()),
 			Error:      sp.Status == "error",
@@ -88,7 +95,7 @@ func (s *Source) Logs(ctx context.Context, r sensor.Range, fn func(sensor.Log) e
 		}
 		attrs := in.attributes(l.Attributes)
 		return fn(sensor.Log{
-			Time: l.Time.UnixNano(), Service: in.get(l.Service), Pod: in.get(instance(l.Source)), Node: in.get(node(l.Source)),
+			Time: l.Time.UnixNano(), Service: in.get(l.Service), Version: in.get(l.Attributes[fieldVersion]), Pod: in.get(instance(l.Source)), Node: in.get(node(l.Source)),
 			Severity: severity(l), Body: strings.Clone(l.Body),
 			TraceID: strings.Clone(l.TraceID), SpanID: strings.Clone(l.SpanID),
 			Code:       in.get(Code(attrs)),
@@ -180,12 +187,12 @@ func (in interner) get(s string) string {
 
 func (in interner) attributes(attrs map[string]string) map[string]string {
 	var out map[string]string
-	for _, name := range sensor.Attributes {
-		if v := attrs[name]; v != "" {
+	for name, v := range attrs {
+		if v != "" && sensor.Wanted(name) {
 			if out == nil {
-				out = map[string]string{}
+				out = make(map[string]string, len(attrs))
 			}
-			out[name] = in.get(v)
+			out[in.get(name)] = in.get(v)
 		}
 	}
 	return out

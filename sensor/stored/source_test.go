@@ -1,6 +1,7 @@
 package stored
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -48,6 +49,7 @@ func testSource(t *testing.T) (*Source, time.Time) {
 		r.Attributes().PutStr("service.name", "chat")
 		r.Attributes().PutStr("k8s.pod.name", "chat-1")
 		r.Attributes().PutStr("k8s.node.name", "node-a")
+		r.Attributes().PutStr("service.version", "v2")
 	}
 
 	td := ptrace.NewTraces()
@@ -64,6 +66,9 @@ func testSource(t *testing.T) (*Source, time.Time) {
 	sp.Status().SetCode(ptrace.StatusCodeError)
 	sp.Attributes().PutStr("gen_ai.request.model", "m1")
 	sp.Attributes().PutStr("unread", "x")
+	sp.Attributes().PutDouble("features.deviations.age", 1.5)
+	sp.Attributes().PutEmptySlice("features.unseen").AppendEmpty().SetStr("city")
+	sp.Attributes().PutBool("ai.tokenization.truncated", true)
 
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
@@ -143,7 +148,9 @@ func TestSource(t *testing.T) {
 	}
 	if s := spans[0]; s.Service != "chat" || s.Pod != "chat-1" || s.Node != "node-a" || s.Name != "POST /chat" || s.Kind != "server" ||
 		!s.Error || s.Duration != 2e9 || s.Start != at.Add(10*time.Second).UnixNano() || s.Parent != "0300000000000000" ||
-		len(s.Attributes) != 1 || s.Attributes["gen_ai.request.model"] != "m1" {
+		s.Version != "v2" || !maps.Equal(s.Attributes, map[string]string{
+		"gen_ai.request.model": "m1", "features.deviations.age": "1.5", "features.unseen": `["city"]`, "ai.tokenization.truncated": "true",
+	}) {
 		t.Errorf("span %+v", s)
 	}
 
@@ -154,7 +161,7 @@ func TestSource(t *testing.T) {
 	if len(logs) != 1 {
 		t.Fatalf("%d log records", len(logs))
 	}
-	if l := logs[0]; l.Body != "model failed" || l.Severity != 17 || l.Code != "chat.run#7" || l.TraceID != spans[0].TraceID || l.Pod != "chat-1" {
+	if l := logs[0]; l.Body != "model failed" || l.Severity != 17 || l.Code != "chat.run#7" || l.TraceID != spans[0].TraceID || l.Pod != "chat-1" || l.Version != "v2" {
 		t.Errorf("log record %+v", l)
 	}
 
