@@ -10,7 +10,10 @@ import (
 
 // All returns the sensors of this package.
 func All() []sensor.Sensor {
-	return []sensor.Sensor{SelfTime{}, Gap{}, Dependency{}, Errors{}, Latency{}, Traffic{}, ClockOffset{}}
+	return []sensor.Sensor{
+		SelfTime{}, Gap{}, Dependency{}, Errors{}, Latency{}, Traffic{}, ClockOffset{},
+		Phases{}, Ghost{}, CallCount{}, Stalls{}, Pauses{}, Context{}, Tokens{},
+	}
 }
 
 func item(n *sensor.Node) record.Item {

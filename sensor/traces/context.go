@@ -1,0 +1,111 @@
+package traces
+
+import (
+	"net/netip"
+	"strings"
+
+	"inquest/record"
+	"inquest/sensor"
+)
+
+const (
+	// KindOrphanSpans is the share of a service's visits whose parent was never seen.
+	KindOrphanSpans = "orphan_spans"
+	// KindBrokenContext is the share of an operation's requests that begin a trace
+	// of their own. Where calls usually come in with a trace, it is nought.
+	KindBrokenContext = "broken_context"
+	// KindLostSpans is the share of successful calls that left no span at the callee.
+	KindLostSpans = "lost_spans"
+)
+
+// Context measures whether traces hang together: parents that are missing, traces
+// that begin inside the system, calls without a span at the other end.
+type Context struct{}
+
+// Name implements [sensor.Sensor].
+func (Context) Name() string { return "traces/context" }
+
+// Quadrant implements [sensor.Sensor].
+func (Context) Quadrant() record.Quadrant { return record.QuadrantTraces }
+
+// callPlace is where calls are made.
+type callPlace struct{ service, name, address string }
+
+// Measure implements [sensor.Sensor].
+func (s Context) Measure(w *sensor.Window, p *sensor.Profile) {
+	shares := newTrials(s, p)
+	ops := names{}
+	reached := map[callPlace]string{}
+	for _, t := range w.Traces {
+		for _, v := range t.Visits {
+			e := v.Entry
+			shares.add(measured{KindOrphanSpans, v.Service, ""}, e.Above == nil && e.Parent != "", e)
+			shares.add(measured{KindBrokenContext, v.Service, ops.of(e.Name)}, e.Parent == "", e)
+			for _, n := range v.Nodes {
+				if n.Kind == "client" {
+					if at := placeOf(n); reached[at] == "" {
+						reached[at] = callee(n)
+					}
+				}
+			}
+		}
+	}
+	lost := map[[2]string]*sensor.Hits{}
+	for _, t := range w.Traces {
+		for _, n := range t.Nodes {
+			if n.Kind != "client" || failed(n) {
+				continue
+			}
+			to := reached[placeOf(n)]
+			if to == "" {
+				if to = addressed(n); to == "" {
+					continue
+				}
+			}
+			h := lost[[2]string{n.Service, to}]
+			if h == nil {
+				k := key(s, KindLostSpans, sensor.Service(to), "", "1")
+				k.Peer = sensor.Service(n.Service)
+				h = p.Trials(k)
+				lost[[2]string{n.Service, to}] = h
+			}
+			h.Add(!leads(n), short(n))
+		}
+	}
+}
+
+func placeOf(n *sensor.Node) callPlace {
+	return callPlace{n.Service, n.Name, n.Attributes["server.address"]}
+}
+
+// callee returns the service that a call reached, empty when there is none.
+func callee(n *sensor.Node) string {
+	for _, c := range n.Children {
+		if c.Visit != n.Visit {
+			return c.Service
+		}
+	}
+	return ""
+}
+
+// addressed returns the service that a call over HTTP or RPC names by its address:
+// a plain name, or one inside a cluster. It is asked only where no call of the
+// slice got there. Databases and queues send no spans, and others' hosts neither.
+func addressed(n *sensor.Node) string {
+	a := n.Attributes
+	if a["db.system"] != "" || a["db.system.name"] != "" || a["messaging.system"] != "" {
+		return ""
+	}
+	if a["rpc.system"] == "" && a["http.response.status_code"] == "" && a["http.status_code"] == "" {
+		return ""
+	}
+	host, _, _ := strings.Cut(a["server.address"], ":")
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
+		return ""
+	}
+	name, domain, dotted := strings.Cut(host, ".")
+	if dotted && !strings.Contains("."+domain+".", ".svc.") {
+		return ""
+	}
+	return name
+}
