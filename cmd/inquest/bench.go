@@ -13,9 +13,9 @@ import (
 func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure the engine on a public data set",
+		Short: "Measure the engine on a public data set or the laboratory",
 	}
-	cmd.AddCommand(newBenchNezhaCommand())
+	cmd.AddCommand(newBenchNezhaCommand(), newBenchLabCommand())
 	return cmd
 }
 

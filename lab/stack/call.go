@@ -90,7 +90,9 @@ func (c *Ctx) In(name string, kind telemetry.Kind, fn func(*Ctx, *SpanOf) error)
 			span.Failed, span.Message = true, err.Error()
 			span.Attributes = span.Attributes.With("error.type", errorType(err))
 		}
-		c.Pod.world.Rec.Span(span)
+		if c.Pod.dropSpan == nil || !c.Pod.dropSpan() {
+			c.Pod.world.Rec.Span(span)
+		}
 	}
 	// A process that is killed leaves no span: nobody is there to end it.
 	defer func() {
@@ -142,6 +144,13 @@ func (p *Pod) Logf(severity telemetry.Severity, format string, args ...any) {
 	p.world.Rec.Log(telemetry.Log{Source: p.Source, Time: p.world.Sim.Now(), Severity: severity, Body: fmt.Sprintf(format, args...)})
 }
 
+// Log writes a log record of the pod with attributes, as name, value, name, value.
+func (p *Pod) Log(severity telemetry.Severity, body string, pairs ...any) {
+	p.world.Rec.Log(telemetry.Log{
+		Source: p.Source, Time: p.world.Sim.Now(), Severity: severity, Body: body, Attributes: telemetry.Attributes(nil).With(pairs...),
+	})
+}
+
 // Compute uses the pod's processor for so many core-seconds.
 func (c *Ctx) Compute(work time.Duration) { c.Pod.CPU.Run(c.P, work) }
 
@@ -189,3 +198,28 @@ func statusOf(err error) int {
 	}
 	return 502
 }
+
+// Access writes the line of an access log, with its fields.
+func (p *Pod) Access(c *Ctx, route string, status int, d time.Duration) {
+	l := telemetry.Log{
+		Source: p.Source, Time: c.P.Now(), Severity: telemetry.Info, Trace: c.Trace, Span: c.Span,
+		Body: fmt.Sprintf(`"POST %s HTTP/1.1" %d %dms`, route, status, d.Milliseconds()),
+		Attributes: telemetry.Attributes(nil).With("http.request.method", "POST", "http.route", route,
+			"http.response.status_code", status, "duration_ms", float64(d.Microseconds())/1000, "request.id", c.RequestID),
+	}
+	p.world.Rec.Log(l)
+}
+
+// Counter has the pod tell of a counter, which begins at nought.
+func (p *Pod) Counter(name string) *telemetry.Series {
+	if p.counters == nil {
+		p.counters = map[string]*telemetry.Series{}
+	}
+	if p.counters[name] == nil {
+		p.counters[name] = p.Meter.Counter(name, "1")
+	}
+	return p.counters[name]
+}
+
+// Count raises a counter of the pod by one.
+func (p *Pod) Count(name string) { p.Counter(name).Add(1) }

@@ -145,9 +145,12 @@ func (p *Pod) SetGC(o GC) {
 }
 
 // allocate is what a request does to the heap.
-func (p *Pod) allocate() {
+func (p *Pod) allocate() { p.Allocate(p.gc.PerRequest) }
+
+// Allocate makes so many bytes of garbage.
+func (p *Pod) Allocate(bytes float64) {
 	g := &p.gc
-	if g.allocated += g.PerRequest; g.Volume == 0 || g.allocated < g.Volume {
+	if g.allocated += bytes; g.Volume == 0 || g.allocated < g.Volume {
 		return
 	}
 	g.allocated = 0

@@ -16,7 +16,9 @@ func (e *Engine) rest(w *World) {
 	e.Pod.OnCrash(func() {
 		e.proc.Kill()
 		e.waiting, e.running, e.wake = nil, nil, nil
+		sharing, salt := e.kv.sharing, e.kv.salt
 		e.kv = newKVCache(e.Blocks)
+		e.kv.sharing, e.kv.salt = sharing, salt
 		clear(e.captured)
 		e.GPU.Free(e.leaked + e.stepBytes)
 		e.GPU.reserved = e.GPU.allocated
@@ -33,6 +35,13 @@ func (e *Engine) rest(w *World) {
 			e.Pod.Logf(telemetry.Info, "Model loading took %.4f GiB memory and %.6f seconds", e.WeightBytes/(1<<30), d.Seconds())
 		}
 		e.Pod.Logf(telemetry.Info, "GPU KV cache size: %d tokens", e.Blocks*blockTokens)
+		if e.proc.Alive() {
+			e.proc.Kill()
+			e.GPU.Free(e.stepBytes)
+			e.stepBytes = 0
+			e.kv.clear()
+		}
+		clear(e.captured)
 		e.proc = w.Sim.Go(e.loop)
 	})
 	const each = 10 * time.Second

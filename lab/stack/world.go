@@ -154,6 +154,10 @@ type Pod struct {
 	NoLogContext bool
 	// HTTPPhases is a client that makes spans of DNS, TCP and TLS.
 	HTTPPhases bool
+	// Draining is a pod to which no more requests are sent.
+	Draining bool
+	// Lost counts spans that the process could not send.
+	Lost *telemetry.Series
 
 	world               *World
 	node                *Node
@@ -174,6 +178,8 @@ type Pod struct {
 	onStart             []func(*sim.Proc)
 	kubelet             *telemetry.Meter
 	gc                  gcState
+	dropSpan            func() bool
+	counters            map[string]*telemetry.Series
 }
 
 // usage is what a processor had done at a time.
@@ -204,6 +210,9 @@ func (w *World) AddPod(o PodOptions, ordinal int) *Pod {
 		Clock: o.Node.ahead,
 	}
 	p.Meter = w.Meter(p.Source)
+	if o.Language != "" {
+		p.Lost = p.Meter.Counter("otel.sdk.span.processed", "{span}", "error.type", "queue_full", "otel.component.type", "batching_span_processor")
+	}
 	o.Node.pods = append(o.Node.pods, p)
 	o.Node.share()
 	p.watch()

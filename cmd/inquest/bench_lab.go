@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"inquest/bench/lab"
+	"inquest/bench/nezha"
+	"inquest/lab/scenario"
+	"inquest/lab/system"
+	"inquest/verdict"
+)
+
+func newBenchLabCommand() *cobra.Command {
+	var output, only, workloads string
+	var kinds []string
+	var from, seeds uint64
+	var explain bool
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "Judge the faults of the laboratory",
+		Long: `bench lab lets the simulated system break in every way that the laboratory knows,
+and holds an inquest on each: single faults, pairs of faults, healthy runs in which
+something harmless happens, and single faults with one quadrant withheld. The right
+cause is the fault by its identifier and the entity.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "json" && output != "text" {
+				return fmt.Errorf("--output is %q: it is text or json", output)
+			}
+			opt := lab.Options{From: from, Seeds: seeds, Kinds: kinds}
+			if only != "" {
+				opt.Only = func(s scenario.Scenario) bool { return strings.Contains(s.Name, only) }
+			}
+			if workloads != "" {
+				var err error
+				if opt.Sizes, err = system.LoadSizes(workloads); err != nil {
+					return err
+				}
+			}
+			if explain {
+				opt.Progress = func(r lab.Row, v *verdict.Verdict) { explainLab(cmd.ErrOrStderr(), r, v) }
+			}
+			result, err := lab.Run(cmd.Context(), opt)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return printJSON(cmd.OutOrStdout(), result)
+			}
+			return result.WriteText(cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&output, "output", "o", "text", "`form` of the result: text or json")
+	f.Uint64Var(&from, "seed-from", 1, "the first `seed`")
+	f.Uint64Var(&seeds, "seeds", 1, "how many `seeds`")
+	f.StringVar(&only, "case", "", "only scenarios whose name holds this `text`")
+	f.StringSliceVar(&kinds, "kind", nil, "only these `kinds`: single, pairs, healthy, withheld")
+	f.StringVar(&workloads, "workloads", "", "`folder` with recorded requests (azure-llm-2023-conv.csv, mooncake-conversation.jsonl) to draw lengths from")
+	f.BoolVar(&explain, "explain", false, "write to stderr what was weighed in each case")
+	return cmd
+}
+
+func explainLab(w io.Writer, r lab.Row, v *verdict.Verdict) {
+	fmt.Fprintf(w, "\n#### %s %s seed %d: rank %d, %.2f s\n", r.Kind, r.Scenario, r.Seed, r.Rank, r.Seconds)
+	nezha.Explain(w, nezha.Row{Case: r.Scenario}, v)
+}
