@@ -111,6 +111,22 @@ func (e *Engine) Investigate(ctx context.Context, q Question) (*Verdict, error) 
 	return e.decide(q, ev, f, ranked), nil
 }
 
+// Findings returns all that was found for a question, also what is as usual, with
+// the strength that it has after the baseline was cleaned. Errors are those of
+// [Engine.Investigate].
+func (e *Engine) Findings(ctx context.Context, q Question) ([]record.Finding, error) {
+	if err := check(q); err != nil {
+		return nil, err
+	}
+	ev, err := e.gather(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	f := newFacts(ev, q)
+	f.clean(e.opt.Catalog)
+	return f.findings, nil
+}
+
 func check(q Question) error {
 	if q.From.IsZero() || q.To.IsZero() || !q.From.Before(q.To) {
 		return fmt.Errorf("%w: from %v must be before to %v", ErrQuestion, q.From, q.To)

@@ -34,6 +34,8 @@ type Options struct {
 	Kinds []string
 	// Progress is called after each verdict, one at a time; may be nil.
 	Progress func(Row, *verdict.Verdict)
+	// Findings is called with all findings of each scenario; may be nil.
+	Findings func(Row, []record.Finding)
 	// Workers is how many scenarios run at once; as many as processors when zero.
 	Workers int
 }
@@ -154,6 +156,13 @@ func (j job) judge(ctx context.Context, o Options, done func(Row, *verdict.Verdi
 		}
 		out = append(out, r)
 		done(r, v)
+		if o.Findings != nil {
+			all, err := e.Findings(ctx, run.Question)
+			if err != nil {
+				return err
+			}
+			o.Findings(r, all)
+		}
 		return nil
 	}
 	if j.kind != "single" || j.single {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,7 @@ import (
 	"inquest/bench/nezha"
 	"inquest/lab/scenario"
 	"inquest/lab/system"
+	"inquest/record"
 	"inquest/verdict"
 )
 
@@ -19,6 +22,7 @@ func newBenchLabCommand() *cobra.Command {
 	var kinds []string
 	var from, seeds uint64
 	var explain bool
+	var findings float64
 	cmd := &cobra.Command{
 		Use:   "lab",
 		Short: "Judge the faults of the laboratory",
@@ -44,6 +48,10 @@ cause is the fault by its identifier and the entity.`,
 			if explain {
 				opt.Progress = func(r lab.Row, v *verdict.Verdict) { explainLab(cmd.ErrOrStderr(), r, v) }
 			}
+			if findings > 0 {
+				opt.Workers = 1
+				opt.Findings = func(_ lab.Row, all []record.Finding) { listFindings(cmd.ErrOrStderr(), all, findings) }
+			}
 			result, err := lab.Run(cmd.Context(), opt)
 			if err != nil {
 				return err
@@ -62,7 +70,22 @@ cause is the fault by its identifier and the entity.`,
 	f.StringSliceVar(&kinds, "kind", nil, "only these `kinds`: single, pairs, healthy, withheld")
 	f.StringVar(&workloads, "workloads", "", "`folder` with recorded requests (azure-llm-2023-conv.csv, mooncake-conversation.jsonl) to draw lengths from")
 	f.BoolVar(&explain, "explain", false, "write to stderr what was weighed in each case")
+	f.Float64Var(&findings, "findings", 0, "write to stderr all findings up to this `strength` (p-value)")
 	return cmd
+}
+
+func listFindings(w io.Writer, all []record.Finding, most float64) {
+	slices.SortStableFunc(all, func(a, b record.Finding) int { return cmp.Compare(a.Strength, b.Strength) })
+	for _, f := range all {
+		if f.Strength > most {
+			break
+		}
+		peer := ""
+		if f.Peer != nil {
+			peer = " peer " + f.Peer.String()
+		}
+		fmt.Fprintf(w, "  %-9.2g %-9s %-22s %-8s %s%s | %s | %.4g (%.4g) z %.1f\n", f.Strength, f.Quadrant, f.Kind, f.Direction, f.Entity, peer, f.Subject, f.Observed, f.Expected, f.Effect)
+	}
 }
 
 func explainLab(w io.Writer, r lab.Row, v *verdict.Verdict) {
