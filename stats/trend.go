@@ -75,9 +75,15 @@ func MannKendall(x []float64) (p, tau float64) {
 	if variance <= 0 {
 		return 1, 0
 	}
-	variance *= inflation(x)
-	z := (math.Abs(float64(s)) - 1) / math.Sqrt(variance)
-	return clampP(2 * distuv.UnitNormal.CDF(-math.Max(0, z))), float64(s) / (f * (f - 1) / 2)
+	tau = float64(s) / (f * (f - 1) / 2)
+	tail := func(variance float64) float64 {
+		z := (math.Abs(float64(s)) - 1) / math.Sqrt(variance)
+		return clampP(2 * distuv.UnitNormal.CDF(-math.Max(0, z)))
+	}
+	if p = tail(variance); p > 0.1 { // the correction takes longer, and only weakens
+		return p, tau
+	}
+	return tail(variance * inflation(x)), tau
 }
 
 // inflation is by how much autocorrelation widens the variance of Mann and

@@ -192,7 +192,9 @@ func TestChanges(t *testing.T) {
 			return 1
 		})
 	}
-	f := func(series ...sensor.Series) []sensor.Compared { return Changes(windowOf(t, series...), slicesOf(), inc) }
+	f := func(series ...sensor.Series) []sensor.Compared {
+		return Changes(windowOf(t, series...), slicesOf(), inc)
+	}
 	got := f(info("16", 0, 3750), info("32", 3750, 1e9))
 	if len(got) != 1 {
 		t.Fatalf("%d findings", len(got))

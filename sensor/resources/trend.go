@@ -136,14 +136,26 @@ func trend(s *sensor.Series, about *sensor.About, base []sensor.Range, inc, whol
 	return report(s, about, best, inc, whole, now[len(now)-1]), true
 }
 
+// both is the p-value of a change of medians and minima in one direction.
+func both(b blocks) float64 {
+	p, tau := stats.MannKendall(b.mid)
+	if p > 0.05 {
+		return p
+	}
+	low, tauLow := stats.MannKendall(b.low)
+	if tau*tauLow <= 0 {
+		return 1
+	}
+	return math.Max(p, low)
+}
+
 // steady tests for growth over baseline and incident: median and minimum rise, in
 // a line rather than a step, and no less towards the end.
 func steady(b blocks, limit float64) growth {
 	n := len(b.t)
 	g := growth{p: 1, whole: true}
-	p, tau := stats.MannKendall(b.mid)
-	pLow, tauLow := stats.MannKendall(b.low)
-	if p = math.Max(p, pLow); p > 0.05 || tau*tauLow <= 0 {
+	p := both(b)
+	if p > 0.05 {
 		return g
 	}
 	g.line = stats.TheilSen(b.t, b.mid)
@@ -166,9 +178,8 @@ func steady(b blocks, limit float64) growth {
 // show.
 func risen(s *sensor.Series, b blocks, base []sensor.Range, limit float64) growth {
 	g := growth{p: 1}
-	p, _ := stats.MannKendall(b.mid)
-	pLow, _ := stats.MannKendall(b.low)
-	if p = math.Max(p, pLow); p > 0.05 {
+	p := both(b)
+	if p > 0.05 {
 		return g
 	}
 	g.line = stats.TheilSen(b.t, b.mid)

@@ -276,3 +276,29 @@ func TestLimitOfTwoSeries(t *testing.T) {
 		t.Errorf("a usage and its share of the limit count twice: %v", usage.Values)
 	}
 }
+
+func BenchmarkJudge(b *testing.B) {
+	n := noise()
+	names := []string{"k8s.pod.memory.usage", "DCGM_FI_DEV_GPU_UTIL", "http.server.request.duration", "redis_connected_clients", "k8s.pod.network.io"}
+	var series []sensor.Series
+	for i := range 5000 {
+		l := map[string]string{"service.name": "s" + string(rune('a'+i%20)), "k8s.pod.name": "p" + string(rune('a'+i%200)), "path": string(rune('a' + i))}
+		series = append(series, drawn(names[i%5], "", l, func(float64) float64 { return 100 + 10*n() }))
+	}
+	w := windowOf(b, series...)
+	b.Run("trends", func(b *testing.B) {
+		for b.Loop() {
+			Trends(w, slicesOf(), inc)
+		}
+	})
+	b.Run("sawteeth", func(b *testing.B) {
+		for b.Loop() {
+			Sawteeth(w, slicesOf(), inc)
+		}
+	})
+	b.Run("gaps", func(b *testing.B) {
+		for b.Loop() {
+			Gaps(w, slicesOf(), inc)
+		}
+	})
+}

@@ -23,42 +23,69 @@ var resourceLabels = map[string]string{
 	"gen_ai_request_model": "gen_ai.request.model",
 }
 
-// Samples implements [sensor.Source]. Histogram buckets are left out: their
-// counts and sums are there as series of their own.
+// Samples implements [sensor.Source]. Of histogram buckets only those of latencies
+// and lengths are read: of all histograms the counts and sums are there as series
+// of their own.
 func (s *Source) Samples(ctx context.Context, r sensor.Range, fn func(sensor.Series) error) error {
 	length := time.Duration(r.To - r.From).Truncate(time.Millisecond)
 	if length <= 0 {
 		return nil
 	}
-	// A range selector gives the points as they were sent; it is open at its
-	// start and closed at its end, in milliseconds. Canonical series repeat what
-	// was sent, so they are left out.
-	expr := fmt.Sprintf(`{__name__=~".+",__name__!~".*_bucket|target_info|otel_scope_info",alias_source=""}[%dms]`, length.Milliseconds())
-	res, err := s.samples.QueryInstant(ctx, expr, sensor.Time(r.To-int64(time.Millisecond)))
+	// Canonical series repeat what was sent, so they are left out.
+	matrix, err := s.points(ctx, `__name__=~".+",__name__!~".*_bucket|target_info|otel_scope_info",alias_source=""`, r)
 	if err != nil {
 		return err
-	}
-	matrix, ok := res.Value.(promql.Matrix)
-	if !ok {
-		return fmt.Errorf("the store answered a range selector with a %T", res.Value)
 	}
 	meta, err := s.samples.Metadata(ctx)
 	if err != nil {
 		return err
 	}
+	counts := map[string]int{} // series of each histogram whose buckets are to be read
 	for _, series := range matrix {
 		out := describe(series.Metric, meta)
-		for _, p := range series.Floats {
-			out.Points = append(out.Points, sensor.Point{Time: p.T * int64(time.Millisecond), Value: p.F})
+		if len(series.Histograms) > 0 {
+			if err := native(out, series.Histograms, fn); err != nil {
+				return err
+			}
 		}
-		if len(out.Points) == 0 {
+		if len(series.Floats) == 0 {
 			continue
 		}
+		if base, ok := strings.CutSuffix(out.Name, "_count"); ok && !strings.HasPrefix(base, "go_gc") {
+			if _, wanted := sensor.TailClass(base, bucketUnit(base, meta), out.Labels); wanted {
+				counts[base]++
+			}
+		}
+		out.Points = pointsOf(series.Floats)
 		if err := fn(out); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.buckets(ctx, r, counts, meta, fn)
+}
+
+// points reads the series that a matcher selects, with their points as they were
+// sent: a range selector is open at its start and closed at its end, in
+// milliseconds.
+func (s *Source) points(ctx context.Context, matchers string, r sensor.Range) (promql.Matrix, error) {
+	length := time.Duration(r.To - r.From).Truncate(time.Millisecond)
+	res, err := s.samples.QueryInstant(ctx, fmt.Sprintf(`{%s}[%dms]`, matchers, length.Milliseconds()), sensor.Time(r.To-int64(time.Millisecond)))
+	if err != nil {
+		return nil, err
+	}
+	matrix, ok := res.Value.(promql.Matrix)
+	if !ok {
+		return nil, fmt.Errorf("the store answered a range selector with a %T", res.Value)
+	}
+	return matrix, nil
+}
+
+func pointsOf(floats []promql.FPoint) []sensor.Point {
+	out := make([]sensor.Point, len(floats))
+	for i, p := range floats {
+		out[i] = sensor.Point{Time: p.T * int64(time.Millisecond), Value: p.F}
+	}
+	return out
 }
 
 func describe(ls labels.Labels, meta map[string]store.Metadata) sensor.Series {
@@ -81,7 +108,7 @@ func describe(ls labels.Labels, meta map[string]store.Metadata) sensor.Series {
 
 	m, ok := meta[out.Name]
 	base := out.Name
-	for _, suffix := range []string{"_total", "_count", "_sum"} {
+	for _, suffix := range []string{"_total", "_count", "_sum", "_bucket"} {
 		if ok {
 			break
 		}
@@ -97,6 +124,7 @@ func describe(ls labels.Labels, meta map[string]store.Metadata) sensor.Series {
 	summed := m.Type == "histogram" || m.Type == "summary"
 	out.Counter = m.Type == "counter" || summed && base != out.Name ||
 		m.Type == "" && (strings.HasSuffix(out.Name, "_total") || strings.HasSuffix(out.Name, "_count") || strings.HasSuffix(out.Name, "_sum"))
+	out.Gauge = m.Type == "gauge"
 	if strings.HasSuffix(out.Name, "_count") && summed {
 		out.Unit = "1"
 	}

@@ -180,10 +180,11 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"queue_wait_seconds":                         "s counter=false 0 30",
-		"requests_total":                             " counter=true 0 30",
-		"http_server_request_duration_seconds_count": "1 counter=true 1 31",
-		"http_server_request_duration_seconds_sum":   "s counter=true 0 30",
+		"queue_wait_seconds": "s counter=false 0 30",
+		"requests_total":     " counter=true 0 30",
+		"http_server_request_duration_seconds_bucket": "s counter=true 1 1",
+		"http_server_request_duration_seconds_count":  "1 counter=true 1 31",
+		"http_server_request_duration_seconds_sum":    "s counter=true 0 30",
 	}
 	for name, text := range want {
 		if got[name] != text {

@@ -23,10 +23,13 @@ func (s Errors) Measure(w *sensor.Window, p *sensor.Profile) {
 	for _, t := range w.Traces {
 		for _, v := range t.Visits {
 			k := key(s, KindErrorRate, sensor.Service(v.Service), sensor.OperationName(v.Entry.Name), "1")
-			p.Share(k, failed(v.Entry) && !belowFailed(v), item(v.Entry))
+			p.Share(k, OwnError(v), item(v.Entry))
 		}
 	}
 }
+
+// OwnError reports whether a visit failed although no call below it did.
+func OwnError(v *sensor.Visit) bool { return failed(v.Entry) && !belowFailed(v) }
 
 func failed(n *sensor.Node) bool {
 	if n.Error {

@@ -2,7 +2,6 @@ package traces
 
 import (
 	"testing"
-
 )
 
 func TestTokenMismatch(t *testing.T) {
