@@ -14,6 +14,7 @@ import (
 	"inquest/sensor/logs"
 	"inquest/sensor/metrics"
 	"inquest/sensor/resources"
+	"inquest/sensor/segments"
 	"inquest/sensor/traces"
 )
 
@@ -145,7 +146,7 @@ func check(q Question) error {
 // requestSensors measure requests and log records, seriesSensors metric series.
 // The two are sliced apart: they are recorded at different paces.
 func requestSensors() []sensor.Sensor {
-	return slices.Concat(traces.All(), attributes.All(), logs.All())
+	return slices.Concat(traces.All(), attributes.All(), segments.All(), logs.All())
 }
 
 func seriesSensors() []sensor.Sensor { return append(metrics.All(), resources.All()...) }

@@ -7,6 +7,7 @@ import (
 	"inquest/record"
 	"inquest/sensor"
 	"inquest/sensor/flow"
+	"inquest/sensor/segments"
 )
 
 // facts are the findings of an incident, indexed, and how entities are joined.
@@ -55,6 +56,7 @@ func newFacts(ev *evidence, q Question) *facts {
 	j := flow.Judge(ev.voc, ev.baseRequests, ev.requests)
 	all = append(all, j.Findings...)
 	f.breaks = j.Breaks
+	all = append(all, segments.Judge(ev.baseRequests, ev.requests)...)
 	requests := len(all)
 	all = append(all, sensor.Compare(ev.baseSeries, ev.series)...)
 	all = append(all, overSeries(ev)...)

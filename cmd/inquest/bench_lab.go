@@ -50,7 +50,10 @@ cause is the fault by its identifier and the entity.`,
 			}
 			if findings > 0 {
 				opt.Workers = 1
-				opt.Findings = func(_ lab.Row, all []record.Finding) { listFindings(cmd.ErrOrStderr(), all, findings) }
+				opt.Findings = func(r lab.Row, all []record.Finding) {
+					fmt.Fprintf(cmd.ErrOrStderr(), "#### %s %s seed %d\n", r.Kind, r.Scenario, r.Seed)
+					listFindings(cmd.ErrOrStderr(), all, findings)
+				}
 			}
 			result, err := lab.Run(cmd.Context(), opt)
 			if err != nil {

@@ -3,9 +3,11 @@ package traces
 import (
 	"net/netip"
 	"strings"
+	"time"
 
 	"inquest/record"
 	"inquest/sensor"
+	"inquest/stats"
 )
 
 const (
@@ -36,7 +38,11 @@ func (s Context) Measure(w *sensor.Window, p *sensor.Profile) {
 	shares := newTrials(s, p)
 	ops := names{}
 	reached := map[callPlace]string{}
+	whole := settled(w)
 	for _, t := range w.Traces {
+		if t.Start >= whole {
+			continue
+		}
 		for _, v := range t.Visits {
 			e := v.Entry
 			shares.add(measured{KindOrphanSpans, v.Service, ""}, e.Above == nil && e.Parent != "", e)
@@ -72,6 +78,27 @@ func (s Context) Measure(w *sensor.Window, p *sensor.Profile) {
 			h.Add(!leads(n), short(n))
 		}
 	}
+}
+
+// leastSettle is the least time that a request gets to end before its missing
+// parent counts.
+const leastSettle = int64(10 * time.Second)
+
+// settled is the time from which requests may still be going on at the end of the
+// window: their callers' spans are told when they end, and are not missing yet. It
+// is one and a half of the long requests' duration before that end.
+func settled(w *sensor.Window) int64 {
+	var took []float64
+	for _, t := range w.Traces {
+		if n := t.Nodes[0]; n.Above == nil && n.Parent == "" {
+			took = append(took, float64(n.Duration))
+		}
+	}
+	wait := leastSettle
+	if len(took) > 0 {
+		wait = max(wait, int64(1.5*stats.Quantile(took, 0.99)))
+	}
+	return w.Range.To - wait
 }
 
 func placeOf(n *sensor.Node) callPlace {

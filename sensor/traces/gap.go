@@ -39,7 +39,7 @@ func (s Gap) Measure(w *sensor.Window, p *sensor.Profile) {
 			}
 			k := key(s, KindGap, sensor.Service(r.Service), "", "ms")
 			k.Peer = sensor.Service(n.Service)
-			p.Value(k, float64(n.Self)/1e6, item(n))
+			p.Value(k, float64(n.Duration-r.Duration)/1e6, item(n))
 		}
 	}
 }
