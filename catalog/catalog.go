@@ -29,10 +29,13 @@ type Fault struct {
 	// Mechanism says how the fault works, in a sentence or two.
 	Mechanism string `yaml:"mechanism"`
 	// At are the kinds of entities that can have it.
-	At     []record.EntityKind `yaml:"at"`
-	Expect []Expectation       `yaml:"expect"`
-	Remedy string              `yaml:"remedy"`
-	Check  string              `yaml:"check"`
+	At []record.EntityKind `yaml:"at"`
+	// Refines are identifiers of more general faults of which this is a kind: where
+	// one of them fits, what speaks for it speaks for this one too.
+	Refines []string      `yaml:"refines"`
+	Expect  []Expectation `yaml:"expect"`
+	Remedy  string        `yaml:"remedy"`
+	Check   string        `yaml:"check"`
 }
 
 // Where says whose finding is expected, seen from the entity at fault.
@@ -121,6 +124,13 @@ func Load(systems ...fs.FS) (*Catalog, error) {
 		c.Faults = append(c.Faults, f)
 	}
 	slices.SortFunc(c.Faults, func(a, b *Fault) int { return strings.Compare(a.ID, b.ID) })
+	for _, f := range c.Faults {
+		for _, id := range f.Refines {
+			if c.byID[id] == nil || id == f.ID {
+				return nil, fmt.Errorf("cannot use catalogue file %s.yaml: it refines %q, which is no other fault of the catalogue", f.ID, id)
+			}
+		}
+	}
 	if len(c.Faults) == 0 {
 		return nil, errors.New("cannot use the catalogue: it has no faults")
 	}

@@ -54,6 +54,8 @@ func weigh(c *catalog.Catalog, f *facts) []*hypothesis {
 				continue
 			}
 			if h := test(f, e, fault); h != nil {
+				h.refine(c, f)
+				h.score += symptomWeight(f, e)
 				out = append(out, h)
 			}
 		}
@@ -90,8 +92,56 @@ func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
 	if !any {
 		return nil
 	}
-	h.score += symptomWeight(f, e)
 	return h
+}
+
+// refine lets what speaks for the best of the more general faults speak for h as
+// well: a leak of GPU memory shows all that an exhausted GPU shows. Evidence that
+// both have counts once.
+func (h *hypothesis) refine(c *catalog.Catalog, f *facts) {
+	var best *hypothesis
+	extra := 0.0
+	for _, id := range h.fault.Refines {
+		general, ok := c.Get(id)
+		if !ok {
+			continue
+		}
+		g := test(f, h.entity, general)
+		if g == nil {
+			continue
+		}
+		more := 0.0
+		for i := range g.pieces {
+			if p := &g.pieces[i]; p.weight > 0 && !h.counts(p) {
+				more += p.weight
+			}
+		}
+		if more > extra {
+			best, extra = g, more
+		}
+	}
+	if best == nil {
+		return
+	}
+	h.score += extra
+	for i := range best.pieces {
+		if p := &best.pieces[i]; p.weight > 0 && !h.counts(p) {
+			h.pieces = append(h.pieces, *p)
+		}
+	}
+}
+
+// counts reports whether the finding that carries p carries a piece of h already.
+func (h *hypothesis) counts(p *piece) bool {
+	if len(p.findings) == 0 {
+		return true
+	}
+	for i := range h.pieces {
+		if q := &h.pieces[i]; len(q.findings) > 0 && slices.Contains(q.findings, p.findings[0]) {
+			return true
+		}
+	}
+	return false
 }
 
 // symptomWeight compares the entity with the symptom of the question: a cause is

@@ -47,6 +47,8 @@ func (s Context) Measure(w *sensor.Window, p *sensor.Profile) {
 			e := v.Entry
 			shares.add(measured{KindOrphanSpans, v.Service, ""}, e.Above == nil && e.Parent != "", e)
 			shares.add(measured{KindBrokenContext, v.Service, ops.of(e.Name)}, e.Parent == "", e)
+			// Calls that begin a trace have another name than what is usually entered.
+			shares.add(measured{KindBrokenContext, v.Service, ""}, e.Parent == "", e)
 			for _, n := range v.Nodes {
 				if n.Kind == "client" {
 					if at := placeOf(n); reached[at] == "" {
