@@ -49,6 +49,9 @@ const (
 	WhereCallers Where = "callers" // services that call it, directly or not
 	WhereHosted  Where = "hosted"  // what runs on it
 	WhereHost    Where = "host"    // what it runs on
+	// WhereEachHosted is each service that runs on it: several of them at once are
+	// what tells a host's fault from a service's.
+	WhereEachHosted Where = "each_hosted"
 )
 
 // Expectation is one sort of evidence.
@@ -193,7 +196,7 @@ func (f *Fault) Lint() error {
 			bad("expect %d: kinds is empty", i+1)
 		}
 		switch e.Where {
-		case WhereSelf, WhereIn, WhereOut, WhereCallers, WhereHosted, WhereHost:
+		case WhereSelf, WhereIn, WhereOut, WhereCallers, WhereHosted, WhereHost, WhereEachHosted:
 		default:
 			bad("expect %d: unknown where %q", i+1, e.Where)
 		}

@@ -100,10 +100,48 @@ func compareValues(base []*Profile, inc *Profile, k Key) (Compared, bool) {
 			best, bestZ, at = p, z, i
 		}
 	}
+	if q := breaksConstant(base, in, k); q < best {
+		best = q
+	}
 	f := newFinding(k, inc.Range, stats.Any(best, len(quantiles)), bestZ)
 	f.Observed, f.Expected = now[at], stats.Median(bases[at])
 	f.Evidence = Evidence(k, inc.Range, []record.Item{in.Top})
 	return Compared{Finding: f, Past: pastValues(bases, of, at, floor), Distance: bestZ}, true
+}
+
+// breaksConstant is the p-value of a measure that never moved in the baseline and
+// does now; 1 where it moved. Each new value counts as one event, so that a gauge
+// that steps once is one event, and a counter that rises in each interval many.
+func breaksConstant(base []*Profile, in *Sample, k Key) float64 {
+	var past []stats.Share
+	constant, first := 0.0, true
+	for _, p := range base {
+		s := p.Values[k]
+		if s == nil || len(s.Values) == 0 {
+			continue
+		}
+		for _, v := range s.Values {
+			if first {
+				constant, first = v, false
+			}
+			if v != constant {
+				return 1
+			}
+		}
+		past = append(past, stats.Share{N: float64(len(s.Values))})
+	}
+	events, before := 0.0, constant
+	for _, v := range in.Values {
+		if v != constant && v != before {
+			events++
+		}
+		before = v
+	}
+	if events == 0 {
+		return 1
+	}
+	p, _ := stats.FitShares(past).Tail(events, float64(len(in.Values)))
+	return p
 }
 
 // pastValues compares each slice of a baseline with the whole. Distances are

@@ -175,6 +175,8 @@ func look(f *facts, e record.Entity, x *catalog.Expectation) piece {
 			}
 		}
 		return lookAt(f, all, x)
+	case catalog.WhereEachHosted:
+		return lookHosted(f, e, x)
 	case catalog.WhereHost:
 		var hosts []record.Entity
 		for _, s := range f.self(e) {
@@ -304,6 +306,49 @@ func lookWays(f *facts, e record.Entity, x *catalog.Expectation) piece {
 	out.weight = math.Log(x.Seen*math.Exp(sum) + 1 - x.Seen)
 	out.p = stats.Any(ways[0].p, len(ways))
 	slices.SortStableFunc(out.findings, func(a, b int) int { return cmp.Compare(f.findings[a].Strength, f.findings[b].Strength) })
+	return out
+}
+
+// lookHosted looks at each service that has a pod on the entity. The first that
+// shows the fault counts in full. Each further one is a coincidence for every
+// hypothesis about a single service, and counts as far as a symptom may; each that
+// is as usual speaks against it.
+func lookHosted(f *facts, e record.Entity, x *catalog.Expectation) piece {
+	out := piece{expect: x, p: 1}
+	var units []record.Entity
+	for _, pod := range f.hosted[e] {
+		unit := pod
+		if s := f.serves[pod]; !s.IsZero() {
+			unit = s
+		}
+		if !slices.Contains(units, unit) {
+			units = append(units, unit)
+		}
+	}
+	var parts []piece
+	for _, u := range units {
+		if p := lookAt(f, f.self(u), x); p.examined {
+			parts = append(parts, p)
+		}
+	}
+	out.examined = len(parts) > 0
+	if !out.examined {
+		return out
+	}
+	slices.SortStableFunc(parts, func(a, b piece) int { return cmp.Compare(a.p, b.p) })
+	sum := 0.0
+	for i := range parts {
+		l := weight(stats.Any(parts[i].p, len(parts)), wayShare)
+		if i > 0 {
+			l = math.Min(l, confirmMargin)
+		}
+		sum += l
+		if parts[i].p <= essentialP {
+			out.findings = append(out.findings, parts[i].findings...)
+		}
+	}
+	out.p = stats.Any(parts[0].p, len(parts))
+	out.weight = math.Log(x.Seen*math.Exp(sum) + 1 - x.Seen)
 	return out
 }
 

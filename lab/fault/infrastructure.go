@@ -19,7 +19,7 @@ func infrastructure() []Fault {
 				w := s.Ways["chat-api llm-router"]
 				w.OCSP, w.KeepAlive = 6*second, 300*time.Millisecond
 			}},
-			{Name: "without phases in spans", At: "service:chat-api service:llm-router", Prepare: func(s *system.System) {
+			{Name: "without phases in spans", At: "service:chat-api service:llm-router", Also: []string{"network-delay"}, Prepare: func(s *system.System) {
 				for _, p := range s.Services["chat-api"].Pods {
 					p.HTTPPhases = false
 				}

@@ -100,9 +100,9 @@ func services() []Fault {
 			}},
 		}},
 		{ID: "retry-storm", Variants: []Variant{
-			{Name: "recommender to features", At: "service:recommender service:features", Apply: storm("recommender", "features", 40*time.Millisecond, 6)},
+			{Name: "recommender to features", At: "service:recommender service:features", Apply: storm("recommender", "features", 12*time.Millisecond, 6)},
 			{Name: "retriever to embedder", At: "service:retriever service:embedder", Apply: storm("retriever", "embedder", 14*time.Millisecond, 8)},
-			{Name: "chat-api to retriever", At: "service:chat-api service:retriever", Apply: storm("chat-api", "retriever", 85*time.Millisecond, 5)},
+			{Name: "chat-api to retriever", At: "service:chat-api service:retriever", Apply: storm("chat-api", "retriever", 62*time.Millisecond, 5)},
 		}},
 		{ID: "bad-canary", Variants: []Variant{
 			{Name: "errors", At: "service:recommender", Apply: canary("recommender", "7.3.0-rc1", 0.2, func(s *system.System, p *stack.Pod) { s.CanaryError[p] = 0.6 })},
@@ -137,5 +137,6 @@ func storm(from, to string, timeout time.Duration, attempts int) func(*system.Sy
 	return func(s *system.System) {
 		w := s.Ways[from+" "+to]
 		w.Timeout, w.Attempts, w.Backoff = timeout, attempts, time.Millisecond
+		s.Slowdown[to] = 3 // what starts it: the callee becomes a little slow
 	}
 }

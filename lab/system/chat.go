@@ -184,11 +184,12 @@ func (s *System) tokenize(c *stack.Ctx, prompt int) (int, error) {
 	err := s.call(c, "tokenizer", "/encode", [2]int{4 * prompt, 8 * prompt}, func(c *stack.Ctx, span *stack.SpanOf) error {
 		c.Pod.Allocate(float64(prompt) * 20_000)
 		s.own(c, 2*time.Millisecond+time.Duration(prompt)*3*time.Microsecond)
+		most := 8192
 		if s.TokenizerMax > 0 {
-			span.Set("tokenization.max_length", s.TokenizerMax)
-			n = min(n, s.TokenizerMax)
+			most = s.TokenizerMax
+			n = min(n, most)
 		}
-		span.Set("tokenization.length", n)
+		span.Set("tokenization.max_length", most, "tokenization.length", n)
 		return nil
 	})
 	return n, err
