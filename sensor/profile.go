@@ -130,6 +130,8 @@ type Profile struct {
 	Edges map[record.Edge]int
 	// Segments are the visits by what they have in common.
 	Segments []Segment
+	// Streams are the logs of entities; see package logs.
+	Streams map[record.Entity]*Stream
 	// Clocks are the states of the clocks in the slice, by entity.
 	Clocks []ClockState
 	// Seconds is the length of time that was really covered.
@@ -143,7 +145,8 @@ func NewProfile(r Range) *Profile {
 	return &Profile{
 		Range: r, Values: map[Key]*Sample{}, Shares: map[Key]*Hits{}, Rates: map[Key]*Hits{},
 		Mixes: map[Key]*Mix{}, Marks: map[Key]*Hits{}, Units: map[Unit]float64{},
-		Edges: map[record.Edge]int{}, Seconds: float64(r.To-r.From) / 1e9,
+		Streams: map[record.Entity]*Stream{},
+		Edges:   map[record.Edge]int{}, Seconds: float64(r.To-r.From) / 1e9,
 	}
 }
 
@@ -225,6 +228,7 @@ func Merge(parts []*Profile) *Profile {
 		addHits(out.Shares, p.Shares)
 		addHits(out.Rates, p.Rates)
 		mergeMixes(out, p)
+		joinStreams(out, p)
 		out.Segments = append(out.Segments, p.Segments...)
 	}
 	return out

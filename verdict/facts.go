@@ -7,6 +7,7 @@ import (
 	"inquest/record"
 	"inquest/sensor"
 	"inquest/sensor/flow"
+	"inquest/sensor/logs"
 	"inquest/sensor/segments"
 )
 
@@ -57,6 +58,7 @@ func newFacts(ev *evidence, q Question) *facts {
 	all = append(all, j.Findings...)
 	f.breaks = j.Breaks
 	all = append(all, segments.Judge(ev.baseRequests, ev.requests)...)
+	all = append(all, logs.Judge(ev.voc, ev.baseRequests, ev.requests)...)
 	requests := len(all)
 	all = append(all, sensor.Compare(ev.baseSeries, ev.series)...)
 	all = append(all, overSeries(ev)...)
