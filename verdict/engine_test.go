@@ -53,7 +53,7 @@ func TestFaults(t *testing.T) {
 	f("cpu", service("retriever"), StateConfirmed, "cpu-contention")
 	f("network", service("retriever"), StateSuspected, "network-delay")
 	f("exception", service("chat-api"), StateConfirmed, "code-exception")
-	f("memory", service("chat-api"), StateConfirmed, "memory-pressure")
+	f("memory", service("chat-api"), StateConfirmed, "memory-pressure", "oom-kill")
 	f("node", sensor.NodeEntity("n1"), StateConfirmed, "node-contention")
 	f("surge", service("gateway"), StateConfirmed, "traffic-surge")
 }
