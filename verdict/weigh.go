@@ -311,8 +311,8 @@ func lookWays(f *facts, e record.Entity, x *catalog.Expectation) piece {
 
 // lookHosted looks at each service that has a pod on the entity. The first that
 // shows the fault counts in full. Each further one is a coincidence for every
-// hypothesis about a single service, and counts as far as a symptom may; each that
-// is as usual speaks against it.
+// hypothesis about a single service, and counts up to odds of a thousand to one;
+// each that is as usual speaks against it.
 func lookHosted(f *facts, e record.Entity, x *catalog.Expectation) piece {
 	out := piece{expect: x, p: 1}
 	var units []record.Entity
@@ -340,7 +340,7 @@ func lookHosted(f *facts, e record.Entity, x *catalog.Expectation) piece {
 	for i := range parts {
 		l := weight(stats.Any(parts[i].p, len(parts)), wayShare)
 		if i > 0 {
-			l = math.Min(l, confirmMargin)
+			l = math.Min(l, coincidence)
 		}
 		sum += l
 		if parts[i].p <= essentialP {
@@ -351,6 +351,9 @@ func lookHosted(f *facts, e record.Entity, x *catalog.Expectation) piece {
 	out.weight = math.Log(x.Seen*math.Exp(sum) + 1 - x.Seen)
 	return out
 }
+
+// coincidence is the logarithm of what one more service of a host may count.
+const coincidence = 6.907755278982137
 
 // quadrants returns those with strong evidence for the hypothesis.
 func (h *hypothesis) quadrants() []record.Quadrant {
