@@ -43,7 +43,7 @@ type comparison struct {
 	pairs       []pair            // that were told of at all
 	entities    []record.Entity   // whose logs were read
 	newcomers   newcomers
-	shares, any map[pair]bool // told of in requests, and besides
+	shares      map[pair]bool // told of in requests
 	inBase      map[pair]bool
 }
 
@@ -51,7 +51,7 @@ func compare(t *Table, from, to int, base, inc []*sensor.Profile) *comparison {
 	c := &comparison{
 		table: t, from: from, to: to, base: base, inc: inc,
 		r:      sensor.Range{From: inc[0].Range.From, To: inc[len(inc)-1].Range.To},
-		shares: map[pair]bool{}, any: map[pair]bool{}, inBase: map[pair]bool{},
+		shares: map[pair]bool{}, inBase: map[pair]bool{},
 	}
 	number := map[string]int{}
 	for i := from; i < to; i++ {
@@ -71,7 +71,6 @@ func compare(t *Table, from, to int, base, inc []*sensor.Profile) *comparison {
 				k := pair{e, n}
 				told[k] = true
 				c.shares[k] = c.shares[k] || topic.Requests > 0
-				c.any[k] = c.any[k] || topic.Bursts > 0
 				if slice >= len(base) {
 					continue
 				}
@@ -120,6 +119,19 @@ func (c *comparison) key(k pair, measure string) sensor.Key {
 	}
 }
 
+// usual reports whether the entity usually writes records in its requests. Where it
+// does not, there is no share of them to compare with, and what it tells in requests
+// is counted like what it tells besides.
+func (c *comparison) usual(e record.Entity) bool {
+	n := 0
+	for _, p := range c.base {
+		if s := p.Streams[e]; s != nil && s.Requests > 0 {
+			n++
+		}
+	}
+	return n >= leastSlices
+}
+
 // measured returns the comparison of each pair that was told of, by pair.
 func (c *comparison) measured() map[pair][]sensor.Compared {
 	mini := func(parts []*sensor.Profile, r sensor.Range) *sensor.Profile {
@@ -141,8 +153,12 @@ func (c *comparison) measured() map[pair][]sensor.Compared {
 					h := out.Trials(c.key(k, inRequests))
 					h.K, h.N = h.K+math.Min(topic.Requests, s.Requests), h.N+s.Requests
 				}
-				if c.any[k] && topic.Bursts > 0 {
-					for range int(topic.Bursts) {
+				events := topic.Bursts
+				if !c.usual(k.entity) {
+					events += topic.Requests
+				}
+				if events > 0 {
+					for range int(events) {
 						out.Count(c.key(k, besides), record.Item{})
 					}
 				}
