@@ -35,16 +35,16 @@ type pair struct {
 
 // comparison is what some topics show in baseline and incident.
 type comparison struct {
-	table       *Table
-	from, to    int // numbers of the topics
-	base        []*sensor.Profile
-	inc         []*sensor.Profile // one, or with those just before
-	r           sensor.Range      // of inc
-	pairs       []pair            // that were told of at all
-	entities    []record.Entity   // whose logs were read
-	newcomers   newcomers
-	shares      map[pair]bool // told of in requests
-	inBase      map[pair]bool
+	table     *Table
+	from, to  int // numbers of the topics
+	base      []*sensor.Profile
+	inc       []*sensor.Profile // one, or with those just before
+	r         sensor.Range      // of inc
+	pairs     []pair            // that were told of at all
+	entities  []record.Entity   // whose logs were read
+	newcomers newcomers
+	shares    map[pair]bool // told of in requests
+	inBase    map[pair]bool
 }
 
 func compare(t *Table, from, to int, base, inc []*sensor.Profile) *comparison {
