@@ -30,8 +30,6 @@ func silences(base []*sensor.Profile, inc *sensor.Profile) []sensor.Compared {
 	if len(base) < leastSlices || inc.Logs == 0 {
 		return nil
 	}
-	base = slices.Clone(base)
-	slices.SortStableFunc(base, func(a, b *sensor.Profile) int { return cmp.Compare(a.Range.From, b.Range.From) })
 	seen := map[record.Entity]int{}
 	for _, p := range base {
 		for e, s := range p.Streams {
@@ -68,10 +66,11 @@ type past struct {
 
 func gapsOf(e record.Entity, base []*sensor.Profile, before int64) past {
 	b := past{longest: make([]float64, len(base)), last: math.MinInt64}
-	end, at := int64(math.MinInt64), -1 // of the slice before, and where its last record lies
+	const none = math.MinInt64
+	end, at := int64(none), int64(none) // of the stretch that goes on, and its last record
 	for i, p := range base {
 		if p.Range.From != end {
-			at = -1
+			at = none
 		}
 		end = p.Range.To
 		b.seconds += float64(p.Range.To-p.Range.From) / 1e9
@@ -88,13 +87,13 @@ func gapsOf(e record.Entity, base []*sensor.Profile, before int64) past {
 			b.gaps = append(b.gaps, d)
 			b.longest[i] = max(b.longest[i], d)
 		}
-		if at >= 0 && s.First > b.last {
-			add(sensor.Range{From: b.last, To: s.First})
+		if at != none && s.First > at {
+			add(sensor.Range{From: at, To: s.First})
 		}
 		for _, g := range s.Gaps {
 			add(g)
 		}
-		at = i
+		at = s.Last
 		if s.Last < before {
 			b.last = max(b.last, s.Last)
 		}
