@@ -347,6 +347,11 @@ func lookHosted(f *facts, e record.Entity, x *catalog.Expectation) piece {
 			out.findings = append(out.findings, parts[i].findings...)
 		}
 	}
+	if len(parts) < 2 || parts[1].p > essentialP {
+		// One service alone is no sign of its host.
+		out.findings, out.weight = nil, math.Min(0, math.Log(1-x.Seen))
+		return out
+	}
 	out.p = stats.Any(parts[0].p, len(parts))
 	out.weight = math.Log(x.Seen*math.Exp(sum) + 1 - x.Seen)
 	return out

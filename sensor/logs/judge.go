@@ -45,13 +45,14 @@ type comparison struct {
 	newcomers newcomers
 	shares    map[pair]bool // told of in requests
 	inBase    map[pair]bool
+	requests  map[record.Entity]int // slices of the baseline with a request of it
 }
 
 func compare(t *Table, from, to int, base, inc []*sensor.Profile) *comparison {
 	c := &comparison{
 		table: t, from: from, to: to, base: base, inc: inc,
 		r:      sensor.Range{From: inc[0].Range.From, To: inc[len(inc)-1].Range.To},
-		shares: map[pair]bool{}, inBase: map[pair]bool{},
+		shares: map[pair]bool{}, inBase: map[pair]bool{}, requests: map[record.Entity]int{},
 	}
 	number := map[string]int{}
 	for i := from; i < to; i++ {
@@ -63,6 +64,9 @@ func compare(t *Table, from, to int, base, inc []*sensor.Profile) *comparison {
 	for slice, p := range append(slices.Clone(base), inc...) {
 		for e, s := range p.Streams {
 			entities[e] = true
+			if slice < len(base) && s.Requests > 0 {
+				c.requests[e]++
+			}
 			for name, topic := range s.Topics {
 				n, ok := number[name]
 				if !ok {
@@ -122,15 +126,7 @@ func (c *comparison) key(k pair, measure string) sensor.Key {
 // usual reports whether the entity usually writes records in its requests. Where it
 // does not, there is no share of them to compare with, and what it tells in requests
 // is counted like what it tells besides.
-func (c *comparison) usual(e record.Entity) bool {
-	n := 0
-	for _, p := range c.base {
-		if s := p.Streams[e]; s != nil && s.Requests > 0 {
-			n++
-		}
-	}
-	return n >= leastSlices
-}
+func (c *comparison) usual(e record.Entity) bool { return c.requests[e] >= leastSlices }
 
 // measured returns the comparison of each pair that was told of, by pair.
 func (c *comparison) measured() map[pair][]sensor.Compared {
@@ -157,10 +153,8 @@ func (c *comparison) measured() map[pair][]sensor.Compared {
 				if !c.usual(k.entity) {
 					events += topic.Requests
 				}
-				if events > 0 {
-					for range int(events) {
-						out.Count(c.key(k, besides), record.Item{})
-					}
+				for range int(events) {
+					out.Count(c.key(k, besides), record.Item{})
 				}
 			}
 		}

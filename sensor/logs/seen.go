@@ -33,10 +33,10 @@ type statement struct{ service, name string }
 
 // counted is how often a statement was reached, by slice; the incident is the last.
 type counted struct {
-	amount []float64 // requests and bursts
-	// requests of the operation that reached it, and how many did, by operation
-	operations map[string]bool
-	item       record.Item // in the incident, else the last of the baseline
+	amount     []float64       // requests and bursts
+	operations map[string]bool // whose requests reached it
+	item       record.Item     // the first of the incident, else the last of the baseline
+	incident   bool            // item is of the incident
 }
 
 // inventory is all statements of baseline and incident.
@@ -194,17 +194,17 @@ func (v *inventory) counted(k statement, n int) *counted {
 	return c
 }
 
-// example keeps the first of the incident, else the latest; the choice does not
-// depend on the order in which they come.
+// example keeps the first of the incident, else the latest of the baseline; the
+// choice does not depend on the order in which those of a slice come.
 func (c *counted) example(item record.Item, incident bool) {
+	order := cmp.Or(item.Time.Compare(c.item.Time), strings.Compare(item.TraceID+item.SpanID, c.item.TraceID+c.item.SpanID))
 	switch {
-	case c.item.Time.IsZero():
-	case incident == !item.Time.After(c.item.Time) && !item.Time.Equal(c.item.Time):
-	case item.Time.Equal(c.item.Time) && item.TraceID+item.SpanID < c.item.TraceID+c.item.SpanID:
+	case c.item.Time.IsZero(), incident && !c.incident:
+	case incident && order < 0, !incident && order > 0:
 	default:
 		return
 	}
-	c.item = item
+	c.item, c.incident = item, incident
 }
 
 // newcomers returns, for each service, what was seen once in it.
