@@ -2,11 +2,11 @@ package scenario
 
 import (
 	"fmt"
+	"time"
 
 	"inquest/lab/fault"
 	"inquest/lab/system"
 	"inquest/lab/telemetry"
-	"time"
 )
 
 // Singles returns each fault once, in the variant that the seed chooses.

@@ -135,8 +135,13 @@ var durations = []struct {
 	name string
 	unit float64
 }{
-	{"http.server.request.duration", 1}, {"request_time", 1}, {"duration_ms", 1e-3}, {"latency_ms", 1e-3},
-	{"response_time_ms", 1e-3}, {"elapsed_ms", 1e-3}, {"duration", 0},
+	{"http.server.request.duration", 1},
+	{"request_time", 1},
+	{"duration_ms", 1e-3},
+	{"latency_ms", 1e-3},
+	{"response_time_ms", 1e-3},
+	{"elapsed_ms", 1e-3},
+	{"duration", 0},
 }
 
 // readAnswer reads a line of an access log from its attributes, else from a text of

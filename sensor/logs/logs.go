@@ -9,7 +9,9 @@ import (
 )
 
 // All returns the sensors of this package.
-func All() []sensor.Sensor { return []sensor.Sensor{Templates{}, Streams{Table: Default()}, Decisions{}, Access{}} }
+func All() []sensor.Sensor {
+	return []sensor.Sensor{Templates{}, Streams{Table: Default()}, Decisions{}, Access{}}
+}
 
 // KindLogRate is how often records of one template come. It is measured on
 // records that belong to no request; inside requests, events are compared per

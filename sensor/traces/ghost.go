@@ -37,7 +37,8 @@ func (s Ghost) Measure(w *sensor.Window, p *sensor.Profile) {
 			if m == nil {
 				op := sensor.OperationName(n.Name)
 				m = &parts{
-					measured{KindGhostTime, n.Service, op + " before"}, measured{KindGhostTime, n.Service, op + " between"},
+					measured{KindGhostTime, n.Service, op + " before"},
+					measured{KindGhostTime, n.Service, op + " between"},
 					measured{KindGhostTime, n.Service, op + " after"},
 				}
 				known[at] = m

@@ -11,8 +11,20 @@ import (
 // All returns the sensors of this package.
 func All() []sensor.Sensor {
 	return []sensor.Sensor{
-		SelfTime{}, Gap{}, Dependency{}, Errors{}, Latency{}, Traffic{}, ClockOffset{},
-		Phases{}, Ghost{}, CallCount{}, Stalls{}, Pauses{}, Context{}, Tokens{},
+		SelfTime{},
+		Gap{},
+		Dependency{},
+		Errors{},
+		Latency{},
+		Traffic{},
+		ClockOffset{},
+		Phases{},
+		Ghost{},
+		CallCount{},
+		Stalls{},
+		Pauses{},
+		Context{},
+		Tokens{},
 	}
 }
 
