@@ -60,7 +60,7 @@ type past struct {
 	longest []float64 // s, by slice
 	seconds float64
 	records int
-	last    int64 // time of the last record before the incident
+	last    int64 // time of the last record before the incident, when what was read reaches to it
 	service string
 }
 
@@ -97,6 +97,9 @@ func gapsOf(e record.Entity, base []*sensor.Profile, before int64) past {
 		if s.Last < before {
 			b.last = max(b.last, s.Last)
 		}
+	}
+	if end < before {
+		b.last = math.MinInt64 // what lies between was not read
 	}
 	slices.SortFunc(b.gaps, func(x, y float64) int { return cmp.Compare(y, x) })
 	return b
