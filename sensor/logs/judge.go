@@ -119,7 +119,7 @@ const (
 func (c *comparison) key(k pair, measure string) sensor.Key {
 	return sensor.Key{
 		Quadrant: record.QuadrantLogs, Sensor: Streams{}.Name(), Kind: kindOf(c.table.names[k.topic]),
-		Entity: k.entity, Subject: c.table.names[k.topic] + " " + measure,
+		Entity: k.entity, Subject: c.table.names[k.topic] + "/" + measure, // one word: templates of several are merged
 	}
 }
 
