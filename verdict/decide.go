@@ -32,7 +32,13 @@ func (e *Engine) decide(q Question, ev *evidence, f *facts, ranked []*hypothesis
 		v.Examined = []Examined{}
 	}
 	w := &writer{f: f, ids: map[int]string{}, limit: e.opt.Findings}
-	shares := believe(ranked, len(f.entities)*len(e.opt.Catalog.Faults))
+	possible := len(f.entities) * len(e.opt.Catalog.Faults)
+	var also []*hypothesis
+	if len(ranked) > 0 {
+		also = further(e.opt.Catalog, f, ranked[0])
+		ranked = competing(f, ranked, also)
+	}
+	shares := believe(ranked, possible)
 	others := distinct(ranked)
 	if len(others) > 0 {
 		lead := others[0]
@@ -43,10 +49,15 @@ func (e *Engine) decide(q Question, ev *evidence, f *facts, ranked []*hypothesis
 		}
 		v.State = state(f, lead, others, v.Confidence)
 		if v.State != StateInconclusive {
-			w.cause(v, lead)
+			v.Cause, v.Quadrants = w.cause(lead), quads(lead)
+			for _, h := range also {
+				v.Also = append(v.Also, Further{
+					Cause: *w.cause(h), Onset: onset(q, ev, f, h), Confidence: h.sure(possible), Quadrants: quads(h),
+				})
+			}
 			v.Onset = onset(q, ev, f, lead)
 			w.chain(v, lead)
-			w.counter(v, lead)
+			w.counter(v, append([]*hypothesis{lead}, also...))
 		}
 	}
 	for _, h := range alternatives(ranked, v.Cause != nil) {
@@ -196,14 +207,18 @@ func (w *writer) weights(h *hypothesis) []Weight {
 	return out
 }
 
-func (w *writer) cause(v *Verdict, h *hypothesis) {
+// quads are the quadrants of a hypothesis as a list that JSON writes as one.
+func quads(h *hypothesis) []record.Quadrant {
+	if out := h.quadrants(); out != nil {
+		return out
+	}
+	return []record.Quadrant{}
+}
+
+func (w *writer) cause(h *hypothesis) *Cause {
 	c := &Cause{
 		Entity: h.entity, Fault: h.fault.ID, Title: h.fault.Title, Mechanism: h.fault.Mechanism,
 		Remedy: h.fault.Remedy, Check: h.fault.Check, Findings: w.evidence(h), Weights: w.weights(h),
-	}
-	v.Quadrants = h.quadrants()
-	if v.Quadrants == nil {
-		v.Quadrants = []record.Quadrant{}
 	}
 	if b := w.f.breakOf(h); b != nil {
 		after, before := b.Region()
@@ -236,7 +251,7 @@ func (w *writer) cause(v *Verdict, h *hypothesis) {
 		}
 	}
 	slices.SortFunc(c.Instances, record.Entity.Compare)
-	v.Cause = c
+	return c
 }
 
 // breakOf returns the strongest break of requests in the hypothesis' entity, if
@@ -262,13 +277,9 @@ func (f *facts) breakOf(h *hypothesis) *flow.Break {
 }
 
 func (w *writer) alternative(h, lead *hypothesis, share float64) Hypothesis {
-	quads := h.quadrants()
-	if quads == nil {
-		quads = []record.Quadrant{}
-	}
 	a := Hypothesis{
 		Entity: h.entity, Fault: h.fault.ID, Title: h.fault.Title, Score: h.score, Probability: share,
-		Quadrants: quads, Findings: w.evidence(h), Weights: w.weights(h),
+		Quadrants: quads(h), Findings: w.evidence(h), Weights: w.weights(h),
 	}
 	if h != lead {
 		a.Against = against(h)
@@ -290,8 +301,10 @@ func against(h *hypothesis) string {
 	return "expected but not seen: " + h.pieces[worst].expect.Text
 }
 
-// counter lists what speaks against the cause.
-func (w *writer) counter(v *Verdict, h *hypothesis) {
+// counter lists what speaks against the first of the causes, and what none of
+// them explains.
+func (w *writer) counter(v *Verdict, causes []*hypothesis) {
+	h := causes[0]
 	for i := range h.pieces {
 		p := &h.pieces[i]
 		switch {
@@ -306,19 +319,18 @@ func (w *writer) counter(v *Verdict, h *hypothesis) {
 			})
 		}
 	}
-	w.unexplained(v, h)
+	w.unexplained(v, causes)
 }
 
 // unexplained names strong findings about the causes of things at entities that
 // neither are the cause nor call it.
-func (w *writer) unexplained(v *Verdict, h *hypothesis) {
+func (w *writer) unexplained(v *Verdict, causes []*hypothesis) {
 	mine := map[record.Entity]bool{}
-	for _, e := range w.f.self(h.entity) {
-		mine[e] = true
-	}
-	for _, e := range w.f.above(h.entity) {
-		for _, s := range w.f.self(e) {
-			mine[s] = true
+	for _, h := range causes {
+		for _, e := range append(w.f.above(h.entity), h.entity) {
+			for _, s := range w.f.self(e) {
+				mine[s] = true
+			}
 		}
 	}
 	best := map[record.Entity]int{}

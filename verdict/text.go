@@ -69,8 +69,14 @@ func summary(v *Verdict) string {
 		if v.State == StateSuspected {
 			state = "Suspected"
 		}
-		return fmt.Sprintf("%s: %s at %s %s%s (%d of 4 quadrants).", state, lower(v.Cause.Title),
+		out := fmt.Sprintf("%s: %s at %s %s%s (%d of 4 quadrants).", state, lower(v.Cause.Title),
 			strings.ReplaceAll(string(v.Cause.Entity.Kind), "_", " "), v.Cause.Entity.Name, where, len(v.Quadrants))
+		for i := range v.Also {
+			a := &v.Also[i]
+			out += fmt.Sprintf(" Besides it: %s at %s %s (%d of 4 quadrants).", lower(a.Title),
+				strings.ReplaceAll(string(a.Entity.Kind), "_", " "), a.Entity.Name, len(a.Quadrants))
+		}
+		return out
 	}
 }
 

@@ -64,6 +64,9 @@ type Verdict struct {
 	// Cause is the leading hypothesis; nil when the verdict is inconclusive.
 	Cause *Cause `json:"cause,omitempty"`
 	Onset *Onset `json:"onset,omitempty"`
+	// Also are further causes that broke at the same time: each stands on evidence
+	// that none before it explains. Most verdicts have none.
+	Also []Further `json:"also,omitempty"`
 	// Confidence is the leading hypothesis' share of the belief, 0 to 1.
 	Confidence float64 `json:"confidence"`
 	// Quadrants are those with strong evidence for the cause.
@@ -108,6 +111,15 @@ type Cause struct {
 	Findings []string `json:"findings"`
 	// Weights say what each expectation of the fault contributed.
 	Weights []Weight `json:"weights"`
+}
+
+// Further is a cause that broke besides the first.
+type Further struct {
+	Cause
+	Onset *Onset `json:"onset,omitempty"`
+	// Confidence, 0 to 1, is that it is there, given the causes before it.
+	Confidence float64           `json:"confidence"`
+	Quadrants  []record.Quadrant `json:"quadrants"`
 }
 
 // Weight is what one expectation of a fault contributed to its score.

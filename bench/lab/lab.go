@@ -51,13 +51,17 @@ type Row struct {
 	Entity   string `json:"entity,omitempty"`
 	// Rank is the place of the right cause among cause and alternatives, from 1; 0
 	// when it is not there.
-	Rank      int      `json:"rank"`
-	Located   bool     `json:"located"` // the entity is right, whatever the fault
+	Rank    int  `json:"rank"`
+	Located bool `json:"located"` // the entity is right, whatever the fault
+	// Also are further causes that were named, AlsoWrong how many of them are none.
 	Also      []string `json:"also,omitempty"`
-	Both      bool     `json:"both,omitempty"`
-	Quadrants int      `json:"quadrants"`
-	Told      bool     `json:"told,omitempty"` // that the withheld quadrant is missing
-	Seconds   float64  `json:"seconds"`
+	AlsoWrong int      `json:"also_wrong,omitempty"`
+	// Found is how many of the faults the causes name.
+	Found     int     `json:"found"`
+	Both      bool    `json:"both,omitempty"`
+	Quadrants int     `json:"quadrants"`
+	Told      bool    `json:"told,omitempty"` // that the withheld quadrant is missing
+	Seconds   float64 `json:"seconds"`
 }
 
 // Run measures. The order of the rows does not depend on how many workers there are.
@@ -215,17 +219,32 @@ func score(kind string, sc scenario.Scenario, truths []fault.Truth, v *verdict.V
 		r.Fault, r.Entity = v.Cause.Fault, v.Cause.Entity.String()
 		all = append(all, named{v.Cause.Fault, v.Cause.Entity})
 	}
+	for i := range v.Also {
+		c := &v.Also[i]
+		all = append(all, named{c.Fault, c.Entity})
+		r.Also = append(r.Also, c.Fault+" at "+c.Entity.String())
+	}
+	causes := len(all)
 	for _, a := range v.Alternatives {
 		all = append(all, named{a.Fault, a.Entity})
 	}
-	if len(truths) == 0 {
-		return r
+	right := func(n named) bool {
+		return slices.ContainsFunc(truths, func(t fault.Truth) bool { return t.Names(n.fault, n.at) })
 	}
 	for i, n := range all {
-		if truths[0].Names(n.fault, n.at) && r.Rank == 0 {
+		if right(n) && r.Rank == 0 {
 			r.Rank = i + 1
 		}
+		if 0 < i && i < causes && !right(n) {
+			r.AlsoWrong++
+		}
 	}
-	r.Located = len(all) > 0 && truths[0].At(all[0].at)
+	for _, t := range truths {
+		if slices.ContainsFunc(all[:causes], func(n named) bool { return t.Names(n.fault, n.at) }) {
+			r.Found++
+		}
+		r.Located = r.Located || len(all) > 0 && t.At(all[0].at)
+	}
+	r.Both = len(truths) > 1 && r.Found == len(truths)
 	return r
 }

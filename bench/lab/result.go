@@ -28,6 +28,8 @@ type Single struct {
 	Confirmed      int `json:"confirmed"`
 	WrongConfirmed int `json:"wrong_confirmed"`
 	Located        int `json:"located"`
+	// Also are runs in which a further cause was named, though there is one fault.
+	Also int `json:"also"`
 }
 
 // Healthy counts verdicts on runs without a fault.
@@ -106,7 +108,7 @@ func summarise(rows []Row) *Result {
 			if r.Both {
 				out.Pairs.Both++
 			}
-			if r.Both || r.Rank == 1 {
+			if r.Found > 0 {
 				out.Pairs.One++
 			}
 		case "withheld":
@@ -149,6 +151,9 @@ func (s *Single) add(r Row, confirmed bool) {
 	}
 	if r.Located {
 		s.Located++
+	}
+	if r.AlsoWrong > 0 {
+		s.Also++
 	}
 	if confirmed {
 		s.Confirmed++
@@ -201,10 +206,11 @@ func (r *Result) WriteText(w io.Writer) error {
 	line("  right entity first", r.Single.Located, r.Single.N)
 	line("  confirmed", r.Single.Confirmed, r.Single.N)
 	line("  confirmed and wrong", r.Single.WrongConfirmed, r.Single.N)
+	line("  a further cause named that is none", r.Single.Also, r.Single.N)
 	line("healthy runs: confirmed", r.Healthy.Confirmed, r.Healthy.N)
 	line("  suspected", r.Healthy.Suspected, r.Healthy.N)
 	line("pairs: both found", r.Pairs.Both, r.Pairs.N)
-	line("  at least the first", r.Pairs.One, r.Pairs.N)
+	line("  at least one", r.Pairs.One, r.Pairs.N)
 	line("one quadrant withheld: right cause first", r.Withheld.First, r.Withheld.N)
 	line("  confirmed on a single quadrant", r.Withheld.Confirmed, r.Withheld.N)
 	line("  the report says what is missing", r.Withheld.Told, r.Withheld.N)

@@ -57,6 +57,7 @@ func newDocument(v *verdict.Verdict) document {
 	}
 	add(chain(v))
 	add(counter(v))
+	add(further(v))
 	add(alternatives(v))
 	add(rest(v))
 	add(sources(v))
@@ -212,6 +213,22 @@ func counter(v *verdict.Verdict) section {
 	}
 	if v.Cause != nil && len(s.Items) == 0 {
 		s.Note = "None was found in the sources that were examined."
+	}
+	return s
+}
+
+// further are the causes that broke besides the first.
+func further(v *verdict.Verdict) section {
+	s := section{Title: "Broke at the same time"}
+	for i := range v.Also {
+		a := &v.Also[i]
+		it := item{Text: fmt.Sprintf("%s at %s: %s%s", a.Title, entity(a.Entity), quadrants(a.Quadrants), see(a.Findings))}
+		for _, line := range []fact{{"Operation", a.Operation}, {"Metric", a.Metric}, {"Mechanism", a.Mechanism}, {"Remedy", a.Remedy}, {"Check", a.Check}} {
+			if line.Value != "" {
+				it.Details = append(it.Details, line.Name+": "+line.Value)
+			}
+		}
+		s.Items = append(s.Items, it)
 	}
 	return s
 }
