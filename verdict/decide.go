@@ -52,7 +52,8 @@ func (e *Engine) decide(q Question, ev *evidence, f *facts, ranked []*hypothesis
 			v.Cause, v.Quadrants = w.cause(lead), quads(lead)
 			for _, h := range also {
 				v.Also = append(v.Also, Further{
-					Cause: *w.cause(h), Onset: onset(q, ev, f, h), Confidence: h.sure(possible), Quadrants: quads(h),
+					Cause: *w.cause(h), State: stateOf(h), Onset: onset(q, ev, f, h),
+					Confidence: h.sure(possible), Quadrants: quads(h),
 				})
 			}
 			v.Onset = onset(q, ev, f, lead)

@@ -13,9 +13,9 @@ import (
 const maxFurther = 3
 
 // further returns causes besides the lead that broke at the same time: each
-// stands on strong evidence from two quadrants that none before it explains, and
-// would win if it alone had been seen. An unknown fault is never one; what points
-// to it is told as unexplained.
+// stands on strong evidence that none before it explains, and would win if it alone
+// had been seen, by more when the evidence is from a single quadrant. An unknown
+// fault is never one; what points to it is told as unexplained.
 func further(c *catalog.Catalog, f *facts, lead *hypothesis) []*hypothesis {
 	causes := []*hypothesis{lead}
 	bar := believeBar(len(f.entities) * len(c.Faults))
@@ -27,8 +27,11 @@ func further(c *catalog.Catalog, f *facts, lead *hypothesis) []*hypothesis {
 			if h.score <= bar {
 				break
 			}
-			apart := !slices.ContainsFunc(causes, func(o *hypothesis) bool { return f.related(o.entity, h.entity) })
-			if apart && h.specific() && len(h.quadrants()) >= 2 {
+			apart := !slices.ContainsFunc(causes, func(o *hypothesis) bool {
+				return f.related(o.entity, h.entity) || o.fault == h.fault && f.connected(o.entity, h.entity)
+			})
+			strong := len(h.quadrants())
+			if apart && h.specific() && (strong >= 2 || strong == 1 && h.score > bar+coincidence) {
 				next = h
 				break
 			}
@@ -52,6 +55,16 @@ func (f *facts) related(a, b record.Entity) bool {
 	return f.joined(a, b) || f.carries(a, b) || f.carries(b, a)
 }
 
+// connected reports whether one of two entities calls the other, directly or not:
+// what breaks in one way at both spread from one to the other.
+func (f *facts) connected(a, b record.Entity) bool {
+	touches := func(a, b record.Entity) bool {
+		mine := f.self(b)
+		return slices.ContainsFunc(f.above(a), func(e record.Entity) bool { return slices.Contains(mine, e) })
+	}
+	return touches(a, b) || touches(b, a)
+}
+
 // carries reports whether something of b runs on a.
 func (f *facts) carries(a, b record.Entity) bool {
 	return slices.ContainsFunc(f.self(b), func(e record.Entity) bool { return slices.Contains(f.hosts[e], a) })
@@ -70,7 +83,6 @@ var own = map[string]bool{
 	"gpu_error": true, "gpu_temperature": true, "gpu_throttling": true, "gpu_clock": true, "network_loss": true,
 	"disk_io": true, "disk_usage": true, "cache_usage": true, "cache_hits": true, "evictions": true, "preemption": true,
 	"path_symlink": true, "version_mismatch": true, "file_mismatch": true, "file_changed": true,
-	"span_time": true, "self_time": true,
 }
 
 // travelling are topics of messages that callers of what broke write too.
@@ -94,7 +106,7 @@ func (f *facts) explained(h *hypothesis) map[int]bool {
 			out[k] = true
 		}
 	}
-	mine, up, down := map[record.Entity]bool{}, map[record.Entity]bool{}, map[record.Entity]bool{}
+	mine, up, down, flooded := map[record.Entity]bool{}, map[record.Entity]bool{}, map[record.Entity]bool{}, map[record.Entity]bool{}
 	mark := func(set map[record.Entity]bool, e record.Entity) {
 		for _, s := range f.self(e) {
 			set[s] = true
@@ -118,19 +130,40 @@ func (f *facts) explained(h *hypothesis) map[int]bool {
 			mark(up, e)
 		}
 	}
-	for _, e := range f.below(append(slices.Clone(roots), keys(up)...)) {
-		mark(down, e)
+	for _, e := range f.below(append(roots, keys(up)...)) {
+		set := down
+		if f.more(e) {
+			set = flooded
+		}
+		for _, s := range f.self(e) {
+			set[s] = true
+			for _, host := range f.hosts[s] {
+				down[host] = true
+			}
+		}
 	}
 	for i := range f.findings {
 		x := &f.findings[i]
 		switch {
-		case mine[x.Entity], x.Peer != nil && mine[*x.Peer]:
+		case mine[x.Entity], flooded[x.Entity], x.Peer != nil && (mine[*x.Peer] || flooded[*x.Peer]):
 			out[i] = true
 		case up[x.Entity] && travels(x.Kind), down[x.Entity] && load[x.Kind]:
 			out[i] = true
 		}
 	}
 	return out
+}
+
+// more reports whether clearly more calls than usual come to an entity.
+func (f *facts) more(e record.Entity) bool {
+	for _, s := range f.self(e) {
+		for _, i := range f.byKind[factKey{s, "traffic", record.QuadrantTraces}] {
+			if x := &f.findings[i]; x.Strength <= strongP && x.Direction == record.DirectionUp && x.Observed > 1.5*x.Expected {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // travels reports whether a kind of finding reaches the callers of what broke.
@@ -195,8 +228,16 @@ func competing(f *facts, ranked, also []*hypothesis) []*hypothesis {
 	})
 }
 
-// confidence of a further cause: its share against all that was possible once the
+// sure is the confidence in a further cause: its share against all that was possible once the
 // causes before it are known.
 func (h *hypothesis) sure(possible int) float64 {
 	return 1 / (1 + math.Exp(math.Log(float64(max(1, possible)))-h.score))
+}
+
+// stateOf says how sure a further cause is: it has no rivals, or it would not be one.
+func stateOf(h *hypothesis) State {
+	if len(h.quadrants()) >= 2 {
+		return StateConfirmed
+	}
+	return StateSuspected
 }

@@ -73,7 +73,7 @@ func summary(v *Verdict) string {
 			strings.ReplaceAll(string(v.Cause.Entity.Kind), "_", " "), v.Cause.Entity.Name, where, len(v.Quadrants))
 		for i := range v.Also {
 			a := &v.Also[i]
-			out += fmt.Sprintf(" Besides it: %s at %s %s (%d of 4 quadrants).", lower(a.Title),
+			out += fmt.Sprintf(" Besides it, %s: %s at %s %s (%d of 4 quadrants).", a.State, lower(a.Title),
 				strings.ReplaceAll(string(a.Entity.Kind), "_", " "), a.Entity.Name, len(a.Quadrants))
 		}
 		return out

@@ -116,6 +116,9 @@ type Cause struct {
 // Further is a cause that broke besides the first.
 type Further struct {
 	Cause
+	// State is confirmed with strong evidence from at least two quadrants, else
+	// suspected.
+	State State  `json:"state"`
 	Onset *Onset `json:"onset,omitempty"`
 	// Confidence, 0 to 1, is that it is there, given the causes before it.
 	Confidence float64           `json:"confidence"`

@@ -222,7 +222,7 @@ func further(v *verdict.Verdict) section {
 	s := section{Title: "Broke at the same time"}
 	for i := range v.Also {
 		a := &v.Also[i]
-		it := item{Text: fmt.Sprintf("%s at %s: %s%s", a.Title, entity(a.Entity), quadrants(a.Quadrants), see(a.Findings))}
+		it := item{Text: fmt.Sprintf("%s: %s at %s, %s%s", a.State, a.Title, entity(a.Entity), quadrants(a.Quadrants), see(a.Findings))}
 		for _, line := range []fact{{"Operation", a.Operation}, {"Metric", a.Metric}, {"Mechanism", a.Mechanism}, {"Remedy", a.Remedy}, {"Check", a.Check}} {
 			if line.Value != "" {
 				it.Details = append(it.Details, line.Name+": "+line.Value)
