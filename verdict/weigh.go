@@ -72,7 +72,7 @@ func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
 	for i := range fault.Expect {
 		x := &fault.Expect[i]
 		p := look(f, e, x)
-		if x.Essential && (!p.examined || p.p > essentialP) {
+		if x.Essential && (p.examined && p.p > essentialP || !p.examined && f.has[x.Quadrant]) {
 			return nil
 		}
 		if x.Absent {
