@@ -138,6 +138,9 @@ type Profile struct {
 	Seconds float64
 
 	Spans, Logs, Points int
+	// Measured are those of the points that measure something, by the quadrant of
+	// what they measure: what a sensor derives from them is not counted.
+	Measured map[record.Quadrant]int
 }
 
 // NewProfile returns an empty profile.
@@ -145,7 +148,7 @@ func NewProfile(r Range) *Profile {
 	return &Profile{
 		Range: r, Values: map[Key]*Sample{}, Shares: map[Key]*Hits{}, Rates: map[Key]*Hits{},
 		Mixes: map[Key]*Mix{}, Marks: map[Key]*Hits{}, Units: map[Unit]float64{},
-		Streams: map[record.Entity]*Stream{},
+		Streams: map[record.Entity]*Stream{}, Measured: map[record.Quadrant]int{},
 		Edges:   map[record.Edge]int{}, Seconds: float64(r.To-r.From) / 1e9,
 	}
 }
@@ -200,6 +203,17 @@ func (p *Profile) Count(k Key, item record.Item) {
 	h.Add(true, item)
 }
 
+// TakeSeries notes how many points of series the slice has.
+func (p *Profile) TakeSeries(w *Window) {
+	p.Points = w.Points
+	for i := range w.Series {
+		s := &w.Series[i]
+		if class := s.About().Class; class.Measured() {
+			p.Measured[class.Quadrant()] += len(s.Points)
+		}
+	}
+}
+
 // Merge returns the profile of neighbouring slices taken together.
 func Merge(parts []*Profile) *Profile {
 	if len(parts) == 1 {
@@ -210,6 +224,9 @@ func Merge(parts []*Profile) *Profile {
 	for _, p := range parts {
 		out.Seconds += p.Seconds
 		out.Spans, out.Logs, out.Points = out.Spans+p.Spans, out.Logs+p.Logs, out.Points+p.Points
+		for q, n := range p.Measured {
+			out.Measured[q] += n
+		}
 		out.Flows = append(out.Flows, p.Flows...)
 		if p.Clocks != nil {
 			out.Clocks = p.Clocks

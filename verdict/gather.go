@@ -277,45 +277,31 @@ func (e *Engine) readSeries(ctx context.Context, ev *evidence, plan []sensor.Ran
 	measure := func(r sensor.Range) *sensor.Profile {
 		part := w.Part(r)
 		p := sensor.NewProfile(r)
-		p.Points = part.Points
+		p.TakeSeries(part)
 		for _, s := range seriesSensors() {
 			s.Measure(part, p)
 		}
 		return p
 	}
-	past := 0
+	past := map[record.Quadrant]int{}
 	for _, r := range plan {
 		p := measure(r)
-		past += p.Points
+		for q, n := range p.Measured {
+			past[q] += n
+		}
 		ev.baseSeries = append(ev.baseSeries, p)
 	}
 	ev.series = measure(ev.window)
 	notes := map[record.Quadrant]string{}
 	maps.Copy(notes, w.Cut)
 	maps.Copy(notes, w.Unavailable)
-	resource, other := count(ev.series)
-	pastResource, pastOther := 0, 0
-	for _, p := range ev.baseSeries {
-		r, o := count(p)
-		pastResource, pastOther = pastResource+r, pastOther+o
-	}
-	ev.account(record.QuadrantMetrics, other, pastOther, notes, covers)
 	if n := notes[record.QuadrantMetrics]; n != "" {
 		notes[record.QuadrantResources] = n
 	}
-	ev.account(record.QuadrantResources, resource, pastResource, notes, covers)
-	return nil
-}
-
-func count(p *sensor.Profile) (resources, other int) {
-	for k, s := range p.Values {
-		if k.Quadrant == record.QuadrantResources {
-			resources += s.N
-		} else {
-			other += s.N
-		}
+	for _, q := range []record.Quadrant{record.QuadrantMetrics, record.QuadrantResources} {
+		ev.account(q, ev.series.Measured[q], past[q], notes, covers)
 	}
-	return resources, other
+	return nil
 }
 
 // account notes what of a quadrant was examined and what was not. A quadrant

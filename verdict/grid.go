@@ -37,7 +37,7 @@ func (e *Engine) readGrid(ctx context.Context, s Scan) (*grid, error) {
 	for _, r := range g.ranges {
 		part := w.Part(r)
 		p := sensor.NewProfile(r)
-		p.Points = part.Points
+		p.TakeSeries(part)
 		for _, m := range seriesSensors() {
 			m.Measure(part, p)
 		}
@@ -120,9 +120,9 @@ func has(base []*sensor.Profile, now ...*sensor.Profile) map[record.Quadrant]boo
 		for _, p := range all {
 			n[record.QuadrantTraces] += p.Spans
 			n[record.QuadrantLogs] += p.Logs
-			resources, other := count(p)
-			n[record.QuadrantResources] += resources
-			n[record.QuadrantMetrics] += other
+			for q, points := range p.Measured {
+				n[q] += points
+			}
 		}
 		return n
 	}

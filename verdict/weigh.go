@@ -27,6 +27,10 @@ func weight(p, seen float64) float64 {
 	return math.Log(seen*shape*math.Pow(math.Max(p, stats.MinP), shape-1) + 1 - seen)
 }
 
+// unseenWeight is the logarithm of what a fault loses that must be believed
+// without its essential evidence, since nothing of that quadrant was examined.
+const unseenWeight = -math.Ln10
+
 // piece is what was found for one expectation of a fault.
 type piece struct {
 	expect   *catalog.Expectation
@@ -74,6 +78,9 @@ func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
 		p := look(f, e, x)
 		if x.Essential && (p.examined && p.p > essentialP || !p.examined && f.has[x.Quadrant]) {
 			return nil
+		}
+		if x.Essential && !p.examined {
+			p.weight = unseenWeight
 		}
 		if x.Absent {
 			p.weight = -math.Max(0, p.weight)
