@@ -141,8 +141,17 @@ func breaksConstant(base []*Profile, in *Sample, k Key) float64 {
 		return 1
 	}
 	p, _ := stats.FitShares(past).Tail(events, float64(len(in.Values)))
+	if k.Kind == string(ClassGPUError) || k.Kind == string(ClassOOM) {
+		p = math.Min(p, rareEvent)
+	}
 	return p
 }
+
+// rareEvent is how likely a healthy machine is to show, within minutes, one of
+// the events of which the first matters: an error that a GPU's driver reports, a
+// process killed for memory. Baselines of minutes or hours cannot tell, for such
+// events are months apart.
+const rareEvent = 1e-3
 
 // pastValues compares each slice of a baseline with the whole. Distances are
 // those of the quantile at.

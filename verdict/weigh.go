@@ -354,8 +354,8 @@ func lookHosted(f *facts, e record.Entity, x *catalog.Expectation) piece {
 			out.findings = append(out.findings, parts[i].findings...)
 		}
 	}
-	if len(parts) < 2 || parts[1].p > essentialP {
-		// One service alone is no sign of its host.
+	if len(units) > 1 && (len(parts) < 2 || parts[1].p > essentialP) {
+		// One service of several is no sign of its host.
 		out.findings, out.weight = nil, math.Min(0, math.Log(1-x.Seen))
 		return out
 	}

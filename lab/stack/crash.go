@@ -69,7 +69,7 @@ func (p *Pod) start() {
 		p.Restarts++
 		p.Meter.Restart(p.world.Sim.Now())
 		p.Meter.Down = false
-		p.node.event(telemetry.Info, "Started", "Started container "+p.Service, p.Name)
+		p.node.event(telemetry.Info, "Started", "Started container "+p.Service, "Pod", p.Name)
 		p.Logf(telemetry.Info, "Started server process [1]")
 		p.Logf(telemetry.Info, "Waiting for application startup.")
 		for _, fn := range p.onStart {
@@ -91,15 +91,15 @@ func (p *Pod) OOMKill() {
 	line := fmt.Sprintf("Memory cgroup out of memory: Killed process %d (python) total-vm:%.0fkB, anon-rss:%.0fkB, file-rss:%dkB, shmem-rss:0kB, UID:0 pgtables:%.0fkB oom_score_adj:985",
 		pid, 1.6*rss, rss, 41216, rss/400)
 	p.world.Rec.Log(telemetry.Log{Source: p.node.Source, Time: p.world.Sim.Now(), Severity: telemetry.Error, Body: line})
-	p.node.event(telemetry.Warn, "OOMKilling", line, p.Name)
+	p.node.event(telemetry.Warn, "OOMKilling", line, "Pod", p.Name)
 	p.Crash("OOMKilled", 8*time.Second)
 }
 
 // event is one of Kubernetes, as a log record.
-func (n *Node) event(severity telemetry.Severity, reason, text, object string) {
+func (n *Node) event(severity telemetry.Severity, reason, text, kind, object string) {
 	n.world.Rec.Log(telemetry.Log{
 		Source: n.Source, Time: n.world.Sim.Now(), Severity: severity, Body: text, EventName: "k8s.event",
-		Attributes: telemetry.Attributes(nil).With("k8s.event.reason", reason, "k8s.object.kind", "Pod", "k8s.object.name", object),
+		Attributes: telemetry.Attributes(nil).With("k8s.event.reason", reason, "k8s.object.kind", kind, "k8s.object.name", object),
 	})
 }
 

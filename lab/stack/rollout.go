@@ -39,7 +39,7 @@ func (p *Pod) Deploy(version, image string, d time.Duration) {
 
 // Event has Kubernetes tell of the pod.
 func (p *Pod) Event(severity telemetry.Severity, reason, text string) {
-	p.node.event(severity, reason, text, p.Name)
+	p.node.event(severity, reason, text, "Pod", p.Name)
 }
 
 // Host is the machine on which the pod runs.

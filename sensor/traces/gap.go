@@ -32,9 +32,9 @@ func (s Gap) Measure(w *sensor.Window, p *sensor.Profile) {
 			}
 			// Several callees of one span: what remains belongs to the span. A
 			// callee that outlives the call (a message, work left behind) has no
-			// gap.
+			// gap, and one that failed may be several tries.
 			r := remote[0].Entry
-			if len(remote) != 1 || r.Duration > n.Duration || n.Kind == "producer" || r.Kind == "consumer" {
+			if len(remote) != 1 || n.Error || r.Duration > n.Duration || n.Kind == "producer" || r.Kind == "consumer" {
 				continue
 			}
 			k := key(s, KindGap, sensor.Service(r.Service), "", "ms")

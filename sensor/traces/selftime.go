@@ -23,6 +23,9 @@ func (SelfTime) Quadrant() record.Quadrant { return record.QuadrantTraces }
 func (s SelfTime) Measure(w *sensor.Window, p *sensor.Profile) {
 	for _, t := range w.Traces {
 		for _, v := range t.Visits {
+			if v.Entry.Error {
+				continue // it ended early, or waited for what never answered
+			}
 			self := int64(0)
 			for _, n := range v.Nodes {
 				if _, dep := sensor.DependencyOf(n); !dep && len(n.Remote()) == 0 {
