@@ -183,15 +183,18 @@ func (p *Profile) Trials(k Key) *Hits {
 	return h
 }
 
-// Share adds a trial to a measure.
-func (p *Profile) Share(k Key, hit bool, item record.Item) {
+// Hits returns the trials of a share, to be added to.
+func (p *Profile) Hits(k Key) *Hits {
 	h := p.Shares[k]
 	if h == nil {
 		h = &Hits{}
 		p.Shares[k] = h
 	}
-	h.Add(hit, item)
+	return h
 }
+
+// Share adds a trial to a measure.
+func (p *Profile) Share(k Key, hit bool, item record.Item) { p.Hits(k).Add(hit, item) }
 
 // Count adds one event to a rate.
 func (p *Profile) Count(k Key, item record.Item) {

@@ -29,7 +29,7 @@ func weight(p, seen float64) float64 {
 
 // unseenWeight is the logarithm of what a fault loses that must be believed
 // without its essential evidence, since nothing of that quadrant was examined.
-const unseenWeight = -math.Ln10
+const unseenWeight = -2 * math.Ln10
 
 // piece is what was found for one expectation of a fault.
 type piece struct {
@@ -324,6 +324,9 @@ func lookHosted(f *facts, e record.Entity, x *catalog.Expectation) piece {
 	out := piece{expect: x, p: 1}
 	var units []record.Entity
 	for _, pod := range f.hosted[e] {
+		if pod.Kind == record.EntityGPU {
+			continue // a part of the host, no service
+		}
 		unit := pod
 		if s := f.serves[pod]; !s.IsZero() {
 			unit = s

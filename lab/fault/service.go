@@ -79,9 +79,9 @@ func services() []Fault {
 		{ID: "vector-pool-exhaustion", Variants: []Variant{
 			{Name: "leak", At: "service:retriever service:milvus", Apply: func(s *system.System) { s.MilvusPool.Leak = 0.3 }},
 			{Name: "small pool", At: "service:retriever service:milvus", Apply: func(s *system.System) {
-				s.MilvusPool.Resize(1)
+				s.MilvusPool.Resize(2)
 				s.MilvusPool.Limit = 300 * time.Millisecond
-				s.Milvus.Slow = 6
+				s.MilvusPool.Leak = 0.05
 			}},
 			{Name: "slow leak", At: "service:retriever service:milvus", Apply: func(s *system.System) { s.MilvusPool.Leak = 0.12 }},
 		}},

@@ -42,6 +42,7 @@ func (s CallCount) Measure(w *sensor.Window, p *sensor.Profile) {
 	type operation struct{ service, name string }
 	peers := map[operation][]record.Entity{}
 	counts := map[callKey]*sensor.Sample{}
+	asked := map[callKey]*sensor.Hits{}
 	var called []record.Entity
 	var calls []float64
 	each := func(fn func(op operation, v *sensor.Visit)) {
@@ -73,8 +74,13 @@ func (s CallCount) Measure(w *sensor.Window, p *sensor.Profile) {
 				full.Peer = sensor.Service(op.service)
 				sample = p.Sample(full)
 				counts[k] = sample
+				// How many ask at all is a measure of its own: where two of three
+				// visits call once, the median does not tell whether all do.
+				full.Subject, full.Unit = op.name+" asks at all", "1"
+				asked[k] = p.Hits(full)
 			}
 			sample.Add(n, short(v.Entry))
+			asked[k].Add(n > 0, short(v.Entry))
 		}
 	})
 }
