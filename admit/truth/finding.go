@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"inquest/alert"
@@ -123,7 +122,7 @@ func (c *changes) finding(s *Service, st *State, was, now Problem, before time.T
 	}
 	f := record.Finding{
 		Quadrant: about.Quadrant, Sensor: Sensor, Entity: entity(s, st, about),
-		Kind: strings.ReplaceAll(string(about.Reason), ".", "_"), Subject: about.Subject,
+		Kind: about.Reason.FindingKind(), Subject: about.Subject,
 		From: before, To: st.Checked, Direction: direction,
 		Observed: observed, Expected: 1 - observed, Strength: factStrength,
 		Text: c.text(s, st, was, now),

@@ -210,3 +210,19 @@ func (t *Table) query(topic int) string {
 	}
 	return "(" + strings.Join(parts, " or ") + ")"
 }
+
+// Examples returns up to n of what a topic is told by: phrases, groups, kernel lines,
+// reasons and statuses. The topic is named as in kinds, without [KindMessage].
+func (t *Table) Examples(topic string, n int) []string {
+	i := slices.Index(t.names, topic)
+	if i < 0 {
+		return nil
+	}
+	e := &t.entries[i]
+	out := slices.Concat(e.Phrases, e.Kernel)
+	for _, g := range e.Groups {
+		out = append(out, strings.Join(g, " … "))
+	}
+	out = slices.Concat(out, e.Reasons, e.Statuses)
+	return out[:min(n, len(out))]
+}
