@@ -5,38 +5,38 @@ package catalog
 
 import (
 	"bytes"
-	"embed"
-	"errors"
-	"fmt"
 	"io/fs"
-	"path"
-	"regexp"
-	"slices"
-	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"inquest/record"
 )
 
-//go:embed faults/*.yaml
-var embedded embed.FS
-
 // Fault is one entry.
 type Fault struct {
-	ID    string `yaml:"id"`
-	Title string `yaml:"title"`
+	ID    string `yaml:"id" json:"id"`
+	Title string `yaml:"title" json:"title"`
 	// Mechanism says how the fault works, in a sentence or two.
-	Mechanism string `yaml:"mechanism"`
+	Mechanism string `yaml:"mechanism" json:"mechanism"`
 	// At are the kinds of entities that can have it.
-	At []record.EntityKind `yaml:"at"`
+	At []record.EntityKind `yaml:"at" json:"at"`
 	// Refines are identifiers of more general faults of which this is a kind: where
 	// one of them fits, what speaks for it speaks for this one too.
-	Refines []string      `yaml:"refines"`
-	Expect  []Expectation `yaml:"expect"`
-	Remedy  string        `yaml:"remedy"`
-	Check   string        `yaml:"check"`
+	Refines []string      `yaml:"refines" json:"refines,omitempty"`
+	Expect  []Expectation `yaml:"expect" json:"expect"`
+	// Remedy says what to do.
+	Remedy string `yaml:"remedy" json:"remedy"`
+	// Check says what proves that the repair worked.
+	Check string `yaml:"check" json:"check"`
+
+	file string // empty of a built-in one
+	raw  []byte
 }
+
+// File is the file that the fault was read from, empty for one that comes with
+// inquest.
+func (f *Fault) File() string { return f.file }
+
+// Source is the text that the fault was read from.
+func (f *Fault) Source() []byte { return bytes.Clone(f.raw) }
 
 // Where says whose finding is expected, seen from the entity at fault.
 type Where string
@@ -56,31 +56,32 @@ const (
 
 // Expectation is one sort of evidence.
 type Expectation struct {
-	Quadrant record.Quadrant `yaml:"quadrant"`
+	Quadrant record.Quadrant `yaml:"quadrant" json:"quadrant"`
 	// Kinds are the kinds of findings, any of which will do.
-	Kinds []string `yaml:"kinds"`
-	Where Where    `yaml:"where"`
+	Kinds []string `yaml:"kinds" json:"kinds"`
+	Where Where    `yaml:"where" json:"where"`
 	// Direction is up, down or empty for either. Appeared counts as up, vanished
 	// as down.
-	Direction record.Direction `yaml:"direction"`
+	Direction record.Direction `yaml:"direction" json:"direction,omitempty"`
 	// Seen is the probability, between 0 and 1, that the finding shows when the
 	// fault is there and the source was examined: the nearer to 1, the more its
 	// presence speaks for the fault and its absence against it. 0.95 says "must
 	// show", 0.3 "may show".
-	Seen float64 `yaml:"seen"`
+	Seen float64 `yaml:"seen" json:"seen"`
 	// AtLeast is the least observed value that fits the fault, for evidence that
 	// is a share of requests: a service that is down loses most calls, not one in
 	// ten. 0 means any.
-	AtLeast float64 `yaml:"at_least"`
+	AtLeast float64 `yaml:"at_least" json:"at_least,omitempty"`
 	// Essential evidence must be there for the fault to be named at all.
-	Essential bool `yaml:"essential"`
+	Essential bool `yaml:"essential" json:"essential,omitempty"`
 	// Absent turns the expectation round: the finding must not be there, since it
 	// would explain the rest from elsewhere. It never speaks for the fault.
-	Absent bool `yaml:"absent"`
+	Absent bool `yaml:"absent" json:"absent,omitempty"`
 	// Symptom marks evidence of the harm. It supports the fault, but by itself
 	// points to no cause.
-	Symptom bool   `yaml:"symptom"`
-	Text    string `yaml:"text"`
+	Symptom bool `yaml:"symptom" json:"symptom,omitempty"`
+	// Text says it in a sentence, for the report.
+	Text string `yaml:"text" json:"text"`
 }
 
 // Catalog is a set of faults, by identifier.
@@ -90,138 +91,36 @@ type Catalog struct {
 }
 
 // Default returns the catalogue that comes with inquest.
-func Default() (*Catalog, error) {
-	sub, err := fs.Sub(embedded, "faults")
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the embedded catalogue: %w", err)
+func Default() (*Catalog, error) { return WithFolders() }
+
+// WithFolders returns the catalogue that comes with inquest and the faults of users'
+// folders. A fault of a later folder replaces one with the same identifier. The error
+// is of type [Problems] where files are wrong, and names each with its line.
+func WithFolders(folders ...string) (*Catalog, error) {
+	sources := []source{builtIn()}
+	for _, f := range folders {
+		s, err := folder(f)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, s)
 	}
-	return Load(sub)
+	return catalogOf(sources)
 }
 
-// Load reads all *.yaml files at the top of fsys, one fault each. A fault of a
-// later file system replaces one with the same identifier, so users' folders
-// come after the default. All faults are checked with [Fault.Lint].
+// Load reads all *.yaml files at the top of each file system, one fault each. A fault
+// of a later file system replaces one with the same identifier. All faults are checked
+// as by [Fault.Lint]; the error is of type [Problems] where files are wrong.
 func Load(systems ...fs.FS) (*Catalog, error) {
-	c := &Catalog{byID: map[string]*Fault{}}
+	var sources []source
 	for _, fsys := range systems {
-		names, err := fs.Glob(fsys, "*.yaml")
-		if err != nil {
-			return nil, fmt.Errorf("cannot list the catalogue: %w", err)
-		}
-		for _, name := range names {
-			raw, err := fs.ReadFile(fsys, name)
-			if err != nil {
-				return nil, fmt.Errorf("cannot read the catalogue: %w", err)
-			}
-			f, err := Parse(raw)
-			if err != nil {
-				return nil, fmt.Errorf("cannot use catalogue file %s: %w", name, err)
-			}
-			if want := strings.TrimSuffix(path.Base(name), ".yaml"); f.ID != want {
-				return nil, fmt.Errorf("cannot use catalogue file %s: its id is %q, not %q", name, f.ID, want)
-			}
-			c.byID[f.ID] = f
-		}
+		sources = append(sources, source{fsys: fsys})
 	}
-	for _, f := range c.byID {
-		c.Faults = append(c.Faults, f)
-	}
-	slices.SortFunc(c.Faults, func(a, b *Fault) int { return strings.Compare(a.ID, b.ID) })
-	for _, f := range c.Faults {
-		for _, id := range f.Refines {
-			if c.byID[id] == nil || id == f.ID {
-				return nil, fmt.Errorf("cannot use catalogue file %s.yaml: it refines %q, which is no other fault of the catalogue", f.ID, id)
-			}
-		}
-	}
-	if len(c.Faults) == 0 {
-		return nil, errors.New("cannot use the catalogue: it has no faults")
-	}
-	return c, nil
+	return catalogOf(sources)
 }
 
 // Get returns a fault by identifier.
 func (c *Catalog) Get(id string) (*Fault, bool) {
 	f, ok := c.byID[id]
 	return f, ok
-}
-
-// maxFile bounds a catalogue file.
-const maxFile = 64 << 10
-
-// Parse reads one fault. Unknown fields are errors: a misspelt one would
-// silently weaken the fault.
-func Parse(raw []byte) (*Fault, error) {
-	if len(raw) > maxFile {
-		return nil, fmt.Errorf("file of %d bytes is above the limit of %d", len(raw), maxFile)
-	}
-	d := yaml.NewDecoder(bytes.NewReader(raw))
-	d.KnownFields(true)
-	f := &Fault{}
-	if err := d.Decode(f); err != nil {
-		return nil, fmt.Errorf("not a fault in YAML: %w", err)
-	}
-	if err := f.Lint(); err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-var idPattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
-
-// Lint reports everything that is wrong with a fault.
-func (f *Fault) Lint() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if !idPattern.MatchString(f.ID) {
-		bad("id %q: use small letters, digits and hyphens", f.ID)
-	}
-	for name, v := range map[string]string{"title": f.Title, "mechanism": f.Mechanism, "remedy": f.Remedy, "check": f.Check} {
-		if strings.TrimSpace(v) == "" {
-			bad("%s is empty", name)
-		}
-	}
-	if len(f.At) == 0 {
-		bad("at is empty: name the kinds of entities that can have the fault")
-	}
-	if len(f.Expect) == 0 {
-		bad("expect is empty: a fault without evidence cannot be found")
-	}
-	cause := false
-	for i, e := range f.Expect {
-		if !slices.Contains(record.Quadrants, e.Quadrant) {
-			bad("expect %d: unknown quadrant %q", i+1, e.Quadrant)
-		}
-		if len(e.Kinds) == 0 {
-			bad("expect %d: kinds is empty", i+1)
-		}
-		switch e.Where {
-		case WhereSelf, WhereIn, WhereOut, WhereCallers, WhereHosted, WhereHost, WhereEachHosted:
-		default:
-			bad("expect %d: unknown where %q", i+1, e.Where)
-		}
-		switch e.Direction {
-		case "", record.DirectionUp, record.DirectionDown:
-		default:
-			bad("expect %d: direction %q is not up, down or empty", i+1, e.Direction)
-		}
-		if e.Seen <= 0 || e.Seen >= 1 {
-			bad("expect %d: seen %v is not between 0 and 1", i+1, e.Seen)
-		}
-		if e.AtLeast < 0 || e.AtLeast > 1 {
-			bad("expect %d: at_least %v is not between 0 and 1", i+1, e.AtLeast)
-		}
-		if strings.TrimSpace(e.Text) == "" {
-			bad("expect %d: text is empty", i+1)
-		}
-		if e.Absent && (e.Essential || e.Symptom) {
-			bad("expect %d: what must be absent is neither essential nor a symptom", i+1)
-		}
-		cause = cause || !e.Symptom && !e.Absent
-	}
-	if len(f.Expect) > 0 && !cause {
-		bad("all evidence is symptoms: nothing would point to the cause")
-	}
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
 }

@@ -117,10 +117,14 @@ func Nearest(name string, names []string) []string {
 			found = append(found, near{n, d})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name)) })
+	slices.SortStableFunc(found, func(a, b near) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
+	})
 	var out []string
 	for _, f := range found[:min(3, len(found))] {
-		out = append(out, f.name)
+		if f.distance <= found[0].distance+1 { // others are far behind
+			out = append(out, f.name)
+		}
 	}
 	return out
 }

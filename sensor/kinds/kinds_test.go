@@ -139,7 +139,7 @@ func TestNear(t *testing.T) {
 		}
 	}
 	f("self_tim", record.QuadrantTraces, "self_time")
-	f("messages_oom_kill", record.QuadrantLogs, "message_oom_kill", "message_tool_call")
+	f("messages_oom_kill", record.QuadrantLogs, "message_oom_kill")
 	f("nothing_like_it_at_all", record.QuadrantLogs)
 	f("oom", record.QuadrantResources, "oom_kill")
 	f("throttling", record.QuadrantResources, "cpu_throttling", "gpu_throttling")
