@@ -5,9 +5,11 @@ package catalog
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 
 	"inquest/record"
+	"inquest/sensor/kinds"
 )
 
 // Fault is one entry.
@@ -123,4 +125,20 @@ func Load(systems ...fs.FS) (*Catalog, error) {
 func (c *Catalog) Get(id string) (*Fault, bool) {
 	f, ok := c.byID[id]
 	return f, ok
+}
+
+// Find returns a fault by identifier; the error names those that may have been meant.
+func (c *Catalog) Find(id string) (*Fault, error) {
+	if f, ok := c.byID[id]; ok {
+		return f, nil
+	}
+	names := make([]string, len(c.Faults))
+	for i, f := range c.Faults {
+		names[i] = f.ID
+	}
+	near := meant(kinds.Nearest(id, names))
+	if near == "" {
+		near = ": see inquest catalog list"
+	}
+	return nil, fmt.Errorf("the catalogue has no fault %q%s", id, near)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"inquest/bench/nezha"
+	"inquest/catalog"
 	"inquest/verdict"
 )
 
@@ -21,6 +22,7 @@ func newBenchCommand() *cobra.Command {
 
 func newBenchNezhaCommand() *cobra.Command {
 	var output, mode, text string
+	var folders []string
 	var explain bool
 	cmd := &cobra.Command{
 		Use:   "nezha DIR",
@@ -30,7 +32,11 @@ minute of the injection and once without (found), and scores strictly: the
 named service must be the one that was injected.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opt := nezha.Options{}
+			faults, err := catalog.WithFolders(folders...)
+			if err != nil {
+				return err
+			}
+			opt := nezha.Options{Engine: verdict.Options{Catalog: faults}}
 			switch mode {
 			case "both":
 			case "given":
@@ -59,6 +65,7 @@ named service must be the one that was injected.`,
 			return result.WriteText(cmd.OutOrStdout())
 		},
 	}
+	registerCatalog(cmd, &folders)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "`form` of the result: text or json")
 	cmd.Flags().StringVar(&mode, "mode", "both", "given, found or both")
 	cmd.Flags().StringVar(&text, "case", "", "only cases whose name holds this `text`")

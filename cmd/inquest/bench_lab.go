@@ -11,6 +11,7 @@ import (
 
 	"inquest/bench/lab"
 	"inquest/bench/nezha"
+	"inquest/catalog"
 	"inquest/lab/scenario"
 	"inquest/lab/system"
 	"inquest/record"
@@ -19,7 +20,7 @@ import (
 
 func newBenchLabCommand() *cobra.Command {
 	var output, only, workloads string
-	var kinds []string
+	var kinds, folders []string
 	var from, seeds uint64
 	var explain bool
 	var findings float64
@@ -35,12 +36,15 @@ cause is the fault by its identifier and the entity.`,
 			if output != "json" && output != "text" {
 				return fmt.Errorf("--output is %q: it is text or json", output)
 			}
-			opt := lab.Options{From: from, Seeds: seeds, Kinds: kinds}
+			faults, err := catalog.WithFolders(folders...)
+			if err != nil {
+				return err
+			}
+			opt := lab.Options{From: from, Seeds: seeds, Kinds: kinds, Catalog: faults}
 			if only != "" {
 				opt.Only = func(s scenario.Scenario) bool { return strings.Contains(s.Name, only) }
 			}
 			if workloads != "" {
-				var err error
 				if opt.Sizes, err = system.LoadSizes(workloads); err != nil {
 					return err
 				}
@@ -65,6 +69,7 @@ cause is the fault by its identifier and the entity.`,
 			return result.WriteText(cmd.OutOrStdout())
 		},
 	}
+	registerCatalog(cmd, &folders)
 	f := cmd.Flags()
 	f.StringVarP(&output, "output", "o", "text", "`form` of the result: text or json")
 	f.Uint64Var(&from, "seed-from", 1, "the first `seed`")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/units"
@@ -13,6 +14,7 @@ import (
 
 	"inquest/admit/truth"
 	"inquest/alert"
+	"inquest/catalog"
 	"inquest/recorder"
 )
 
@@ -30,6 +32,9 @@ type Config struct {
 	// Aliases is a file that adds to the table of aliases (docs/aliases.md).
 	// Default: none, which leaves the table that is part of the program.
 	Aliases string `mapstructure:"aliases"`
+	// Catalog are folders with faults of users' own, which are added to those that
+	// come with inquest or replace them (docs/catalog.md). Default: none.
+	Catalog []string `mapstructure:"catalog"`
 	// Events says how AI events are checked (docs/ai-events.md).
 	Events EventsConfig `mapstructure:"events"`
 	// Payloads says whose raw inputs are kept (docs/payloads.md). Default: nobody's.
@@ -118,6 +123,9 @@ func (c *Config) Validate() error {
 	if c.Disk.MaxJournal != 0 && c.Disk.MaxJournal < 128<<20 {
 		errs = append(errs, errors.New("disk::max_journal must be at least 128MiB, room for two segments"))
 	}
+	if _, err := c.faults(); err != nil {
+		errs = append(errs, err)
+	}
 	errs = append(errs, c.Alerts.Validate(), c.TruthCheck.Validate())
 	return errors.Join(errs...)
 }
@@ -133,4 +141,13 @@ func (c *Config) recorderConfig() recorder.Config {
 		MaxJournalBytes: int64(c.Disk.MaxJournal),
 		MinFreeBytes:    int64(c.Disk.MinFree),
 	}
+}
+
+// faults reads the catalogue.
+func (c *Config) faults() (*catalog.Catalog, error) {
+	faults, err := catalog.WithFolders(c.Catalog...)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w\nCorrect the files, which inquest catalog lint %s checks, or take the folder out of the setting", err, strings.Join(c.Catalog, " "))
+	}
+	return faults, nil
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/exp/zapslog"
 
 	"inquest/api"
+	"inquest/catalog"
 	"inquest/recorder"
 )
 
@@ -46,7 +47,9 @@ type server struct {
 	log  *slog.Logger
 	rec  *recorder.Recorder
 	http *http.Server
-	done chan struct{} // closed when the HTTP server ended
+	// faults are the built-in and the users'.
+	faults *catalog.Catalog
+	done   chan struct{} // closed when the HTTP server ended
 
 	metrics   *metrics
 	admission *admission
@@ -60,6 +63,9 @@ func (s *server) Start(ctx context.Context, host component.Host) error {
 	cfg := s.cfg.recorderConfig()
 	cfg.Logger = s.log
 	var err error
+	if s.faults, err = s.cfg.faults(); err != nil {
+		return err
+	}
 	if s.admission, err = s.cfg.newAdmission(ctx, s.log); err != nil {
 		return err
 	}
@@ -90,7 +96,7 @@ func (s *server) serve(ctx context.Context, host component.Host) error {
 		Samples:      s.rec.Samples(),
 		CatchUp:      s.rec.CatchUp,
 		Status:       func() any { return s.rec.Stats() },
-		Investigator: newInvestigator(s.rec),
+		Investigator: newInvestigator(s.rec, s.faults),
 		Letters:      s.rec,
 		Payloads:     s.admission.payloadStore(),
 		Eraser:       eraser{s.rec},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"inquest/api"
+	"inquest/catalog"
 	"inquest/record"
 	"inquest/recorder"
 	"inquest/sensor/stored"
@@ -20,10 +21,13 @@ import (
 // investigator holds inquests on what the recorder keeps, and records the
 // verdicts through it.
 type investigator struct {
-	rec *recorder.Recorder
+	rec    *recorder.Recorder
+	faults *catalog.Catalog
 }
 
-func newInvestigator(rec *recorder.Recorder) api.Investigator { return &investigator{rec: rec} }
+func newInvestigator(rec *recorder.Recorder, faults *catalog.Catalog) api.Investigator {
+	return &investigator{rec: rec, faults: faults}
+}
 
 // Investigate implements [api.Investigator].
 func (i *investigator) Investigate(ctx context.Context, req api.InvestigationRequest) (api.Investigation, error) {
@@ -34,7 +38,11 @@ func (i *investigator) Investigate(ctx context.Context, req api.InvestigationReq
 	for _, b := range req.Baseline {
 		q.Baseline = append(q.Baseline, verdict.Range{From: b.From, To: b.To})
 	}
-	v, err := verdict.Investigate(ctx, stored.New(i.rec.Records(), i.rec.Samples()), q)
+	engine, err := verdict.New(stored.New(i.rec.Records(), i.rec.Samples()), verdict.Options{Catalog: i.faults})
+	if err != nil {
+		return api.Investigation{}, err
+	}
+	v, err := engine.Investigate(ctx, q)
 	if err != nil {
 		return api.Investigation{}, err
 	}
