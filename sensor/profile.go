@@ -149,7 +149,7 @@ func NewProfile(r Range) *Profile {
 		Range: r, Values: map[Key]*Sample{}, Shares: map[Key]*Hits{}, Rates: map[Key]*Hits{},
 		Mixes: map[Key]*Mix{}, Marks: map[Key]*Hits{}, Units: map[Unit]float64{},
 		Streams: map[record.Entity]*Stream{}, Measured: map[record.Quadrant]int{},
-		Edges:   map[record.Edge]int{}, Seconds: float64(r.To-r.From) / 1e9,
+		Edges: map[record.Edge]int{}, Seconds: float64(r.To-r.From) / 1e9,
 	}
 }
 
