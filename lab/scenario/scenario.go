@@ -36,10 +36,10 @@ func (p Part) Label() string { return p.Fault.ID + "/" + p.Fault.Variants[p.Vari
 
 // Times of a run: the system comes to rest, then goes on as usual, then breaks.
 const (
-	warmUp   = 5 * time.Minute
+	WarmUp   = 5 * time.Minute
 	usual    = 25 * time.Minute
 	incident = 5 * time.Minute
-	onset    = warmUp + usual
+	onset    = WarmUp + usual
 	end      = onset + incident
 )
 
@@ -52,50 +52,87 @@ type Options struct {
 // Run is what came of a scenario.
 type Run struct {
 	Recorder *telemetry.Recorder
-	Start    time.Time // of the world
-	Truths   []fault.Truth
+	// Start is when the world began, Onset when the fault did (in a healthy run, what
+	// is harmless), End when all was over.
+	Start, Onset, End time.Time
+	Truths            []fault.Truth
 	// Question is what an engineer would ask: the minutes since the alert.
 	Question verdict.Question
 	checks   []system.Check
 }
 
-// epoch is when all worlds begin.
-var epoch = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+// Epoch is when all worlds begin, unless they are moved.
+var Epoch = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
-// Run lets a scenario happen.
-func (s Scenario) Run(o Options) *Run {
+// NewSystem builds the scenario's world, prepared for what is to happen. The caller
+// closes it.
+func (s Scenario) NewSystem(o Options) *system.System {
 	opt := system.Options{Seed: s.Seed, Sizes: o.Sizes}
 	if s.Seed%2 == 1 {
 		opt.Sampled = 0.7
 	}
 	sys := system.New(opt)
-	defer sys.Close()
 	for _, p := range s.Parts {
 		if prepare := p.Fault.Variants[p.Variant].Prepare; prepare != nil {
 			prepare(sys)
 		}
 	}
-	sys.World.Sim.After(onset, func() {
-		for _, p := range s.Parts {
-			p.Fault.Variants[p.Variant].Apply(sys)
-		}
-		if s.Decoy != nil {
-			s.Decoy(sys)
-		}
-	})
-	sys.World.Run(end)
-	r := &Run{Recorder: sys.World.Rec, Start: epoch, checks: sys.Checks}
+	return sys
+}
+
+// Apply lets the faults begin, or what is harmless, at the world's present time.
+func (s Scenario) Apply(sys *system.System) {
 	for _, p := range s.Parts {
-		r.Truths = append(r.Truths, p.Fault.Variants[p.Variant].Resolve(sys, p.Fault.ID))
+		p.Fault.Variants[p.Variant].Apply(sys)
 	}
+	if s.Decoy != nil {
+		s.Decoy(sys)
+	}
+}
+
+// Truths are what an inquest should name, one for each fault.
+func (s Scenario) Truths(sys *system.System) []fault.Truth {
+	var out []fault.Truth
+	for _, p := range s.Parts {
+		out = append(out, p.Fault.Variants[p.Variant].Resolve(sys, p.Fault.ID))
+	}
+	return out
+}
+
+// Run lets a scenario happen.
+func (s Scenario) Run(o Options) *Run {
+	sys := s.NewSystem(o)
+	defer sys.Close()
+	sys.World.Sim.After(onset, func() { s.Apply(sys) })
+	sys.World.Run(end)
 	// Alerts come late, and people round down.
 	from := onset - time.Duration(s.Seed%4)*5*time.Second
-	r.Question = verdict.Question{
-		From: epoch.Add(from), To: epoch.Add(end),
-		Baseline: []verdict.Range{{From: epoch.Add(warmUp), To: epoch.Add(from)}},
+	return &Run{
+		Recorder: sys.World.Rec, checks: sys.Checks, Truths: s.Truths(sys),
+		Start: Epoch, Onset: Epoch.Add(onset), End: Epoch.Add(end),
+		Question: verdict.Question{
+			From: Epoch.Add(from), To: Epoch.Add(end),
+			Baseline: []verdict.Range{{From: Epoch.Add(WarmUp), To: Epoch.Add(from)}},
+		},
 	}
-	return r
 }
+
+// MoveTo has the run begin at another time; nothing else about it changes.
+func (r *Run) MoveTo(start time.Time) {
+	d := start.Sub(r.Start)
+	move := func(all ...*time.Time) {
+		for _, t := range all {
+			*t = t.Add(d)
+		}
+	}
+	move(&r.Start, &r.Onset, &r.End, &r.Question.From, &r.Question.To)
+	for i := range r.Question.Baseline {
+		move(&r.Question.Baseline[i].From, &r.Question.Baseline[i].To)
+	}
+}
+
+// Duration is how long a run lasts, in its own time.
+const Duration = end
 
 // Source gives what was told to the engine.
 func (r *Run) Source() (*sensor.Memory, error) {
@@ -103,10 +140,18 @@ func (r *Run) Source() (*sensor.Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range r.checks {
-		m.AllNoted = append(m.AllNoted, r.noted(c))
-	}
+	m.AllNoted = r.Noted()
 	return m, nil
+}
+
+// Noted are the findings of the recorder's truth check, which looks at files and
+// health addresses by itself: no telemetry brings them.
+func (r *Run) Noted() []sensor.Noted {
+	var out []sensor.Noted
+	for _, c := range r.checks {
+		out = append(out, r.noted(c))
+	}
+	return out
 }
 
 // noted is a check's result as the recorder's truth check writes it.
