@@ -132,7 +132,7 @@ func state(f *facts, lead *hypothesis, others []*hypothesis, confidence float64)
 		}
 	}
 	switch {
-	case len(lead.quadrants()) >= 2 && gap >= confirmMargin && confidence >= 0.95:
+	case len(lead.quadrants()) >= 2 && !lead.assumed() && gap >= confirmMargin && confidence >= 0.95:
 		return StateConfirmed
 	case confidence >= 0.5 && len(lead.quadrants()) >= 1:
 		return StateSuspected

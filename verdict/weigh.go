@@ -102,19 +102,51 @@ func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
 	return h
 }
 
+// unfounded reports whether the fault has essential evidence, and nothing of it
+// could be looked at: what speaks for a more general fault makes it this one only
+// where something else tells the two apart.
+func (h *hypothesis) unfounded() bool {
+	essential := false
+	for i := range h.pieces {
+		if p := &h.pieces[i]; p.expect.Essential {
+			if p.examined {
+				return false
+			}
+			essential = true
+		}
+	}
+	return essential
+}
+
+// adds reports whether h has strong evidence for its mechanism that the more
+// general fault g does not have.
+func (h *hypothesis) adds(g *hypothesis) bool {
+	return slices.ContainsFunc(h.pieces, func(p piece) bool {
+		x := p.expect
+		return !x.Symptom && !x.Absent && p.weight > 0 && p.p <= strongP && !g.counts(&p)
+	})
+}
+
+// assumed reports whether some essential evidence could not be looked at: such a
+// fault can be suspected only.
+func (h *hypothesis) assumed() bool {
+	return slices.ContainsFunc(h.pieces, func(p piece) bool { return p.expect.Essential && !p.examined })
+}
+
 // refine lets what speaks for the best of the more general faults speak for h as
 // well: a leak of GPU memory shows all that an exhausted GPU shows. Evidence that
 // both have counts once.
 func (h *hypothesis) refine(c *catalog.Catalog, f *facts) {
 	var best *hypothesis
 	extra := 0.0
+	unfounded := h.unfounded()
 	for _, id := range h.fault.Refines {
 		general, ok := c.Get(id)
 		if !ok {
 			continue
 		}
 		g := test(f, h.entity, general)
-		if g == nil {
+		if g == nil || unfounded && !h.adds(g) {
 			continue
 		}
 		more := 0.0
