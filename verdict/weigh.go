@@ -28,8 +28,9 @@ func weight(p, seen float64) float64 {
 }
 
 // unseenWeight is the logarithm of what a fault loses that must be believed
-// without its essential evidence, since nothing of that quadrant was examined.
-const unseenWeight = -2 * math.Ln10
+// without any of its essential evidence, since nothing of those quadrants was
+// examined.
+const unseenWeight = -math.Ln10
 
 // piece is what was found for one expectation of a fault.
 type piece struct {
@@ -76,11 +77,8 @@ func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
 	for i := range fault.Expect {
 		x := &fault.Expect[i]
 		p := look(f, e, x)
-		if x.Essential && (p.examined && p.p > essentialP || !p.examined && f.has[x.Quadrant]) {
+		if x.Essential && (p.examined && p.p > essentialP || !p.examined && f.known(x)) {
 			return nil
-		}
-		if x.Essential && !p.examined {
-			p.weight = unseenWeight
 		}
 		if x.Absent {
 			p.weight = -math.Max(0, p.weight)
@@ -99,7 +97,20 @@ func test(f *facts, e record.Entity, fault *catalog.Fault) *hypothesis {
 	if !any {
 		return nil
 	}
+	if h.unfounded() {
+		h.score += unseenWeight
+	}
 	return h
+}
+
+// known reports whether what is expected would have been seen: its quadrant was
+// examined, and so was what tells who calls whom where that matters.
+func (f *facts) known(x *catalog.Expectation) bool {
+	switch x.Where {
+	case catalog.WhereIn, catalog.WhereOut, catalog.WhereCallers:
+		return f.has[x.Quadrant] && f.has[record.QuadrantTraces]
+	}
+	return f.has[x.Quadrant]
 }
 
 // unfounded reports whether the fault has essential evidence, and nothing of it
