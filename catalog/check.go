@@ -179,3 +179,18 @@ func (a *assembly) remark(r, old *read) {
 		note(r.line("expect"), "no evidence is essential: the fault is weighed wherever any of it shows")
 	}
 }
+
+// Of returns a catalogue of the given faults, without the built-in ones. They are not
+// checked: that is for those who read them. Two with one identifier are an error.
+func Of(faults ...*Fault) (*Catalog, error) {
+	c := &Catalog{byID: map[string]*Fault{}}
+	for _, f := range faults {
+		if c.byID[f.ID] != nil {
+			return nil, fmt.Errorf("cannot make a catalogue: two faults are named %s", f.ID)
+		}
+		c.byID[f.ID] = f
+	}
+	c.Faults = slices.Clone(faults)
+	slices.SortFunc(c.Faults, func(a, b *Fault) int { return strings.Compare(a.ID, b.ID) })
+	return c, nil
+}

@@ -84,3 +84,20 @@ func kindTable() string {
 	}
 	return b.String() + "\n"
 }
+
+// TestExample: the example of the document is sound.
+func TestExample(t *testing.T) {
+	raw, err := os.ReadFile("../docs/catalog.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), "```yaml\nid: price-reload")
+	text, _, _ := strings.Cut(rest, "```")
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/price-reload.yaml", []byte("id: price-reload"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Check(dir); err != nil || r.Files != 1 || len(r.Problems)+len(r.Notes) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -24,7 +24,7 @@ const (
 // was examined and shows with the p-value p, as the engine weighs it. On ways, p is
 // of each of as many as units says; for [catalog.WhereEachHosted], of as many services
 // of the host. For all other places units does not matter. Evidence that was not
-// examined has the factor 1.
+// examined has the factor 1; see [UnseenOdds] for what is essential.
 func Odds(x *catalog.Expectation, p float64, units int) float64 {
 	w := 0.0
 	switch x.Where {
@@ -32,7 +32,7 @@ func Odds(x *catalog.Expectation, p float64, units int) float64 {
 		w = together(x.Seen, p, units, math.Ln2)
 	case catalog.WhereEachHosted:
 		w = together(x.Seen, p, units, coincidence)
-		if units < 2 || stats.Any(p, units) > essentialP {
+		if units > 1 && p > essentialP {
 			w = math.Min(0, math.Log(1-x.Seen))
 		}
 	default:
@@ -40,6 +40,10 @@ func Odds(x *catalog.Expectation, p float64, units int) float64 {
 	}
 	return math.Exp(capped(x, w))
 }
+
+// UnseenOdds is the factor for essential evidence where nothing of its quadrant was
+// examined.
+func UnseenOdds() float64 { return math.Exp(unseenWeight) }
 
 // together is the weight of several units that show the same, of which each further
 // one counts at most most.

@@ -238,5 +238,5 @@ func Factor(v float64) string {
 	case v >= 0.1:
 		return fmt.Sprintf("a factor of %.2f", v)
 	}
-	return fmt.Sprintf("one in %.0f", 1/v)
+	return fmt.Sprintf("a factor of 1/%.0f", 1/v)
 }

@@ -34,7 +34,7 @@ func (x *Explanation) WriteText(w io.Writer) error {
 	para("The engine weighs it at each %s.", strings.Join(at, ", "))
 	if len(x.Essential) > 0 {
 		head("What must be there")
-		para("Without one of these (p above %g), the fault is not named, unless nothing at all is recorded of that quadrant.", verdict.EssentialStrength)
+		para("Where one of these is missing (p above %g), the fault is not named. Where nothing at all is recorded of that quadrant, its odds change by %s.", verdict.EssentialStrength, Factor(verdict.UnseenOdds()))
 		for i := range x.Essential {
 			x.Essential[i].write(b)
 		}
@@ -52,7 +52,7 @@ func (x *Explanation) WriteText(w io.Writer) error {
 		}
 	}
 	fmt.Fprintln(b)
-	para("Factors are of the odds against other faults, for a finding with p = %g, as a clear change has; p-values are corrected for the number of measures among which it is the strongest. On ways, they are for one way; for several services of a host, for two. What was not examined changes nothing. Confirmed needs strong evidence (p at most %g) of two quadrants.",
+	para("Factors are of the odds against other faults, for a finding with p = %g, as a clear change has; p-values are corrected for the number of measures among which it is the strongest. On ways, they are for one way; for several services of a host, for two. Other evidence that was not examined changes nothing. Confirmed needs strong evidence (p at most %g) of two quadrants.",
 		verdict.TypicalStrength, verdict.StrongStrength)
 	x.writeRelations(b)
 	head("What to do")
