@@ -53,3 +53,19 @@ func TestCallCountOfDependency(t *testing.T) {
 		t.Errorf("%v calls, want 2", got)
 	}
 }
+
+// TestCallCountAsksAtAll checks the share of visits that ask a peer: with one call
+// in two of three visits, as in all, the median is one.
+func TestCallCountAsksAtAll(t *testing.T) {
+	none := in("u", sp("a", "", "front", "GET /", "server", 200, 5, false))
+	p := measure(t, CallCount{}, append(call(false), none...)...)
+	for k, h := range p.Shares {
+		if k.Kind == KindCallCount && k.Entity == sensor.Service("back") {
+			if h.K != 1 || h.N != 2 {
+				t.Errorf("%v of %v visits ask, want 1 of 2", h.K, h.N)
+			}
+			return
+		}
+	}
+	t.Error("no share of visits that ask")
+}

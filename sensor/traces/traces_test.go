@@ -65,6 +65,13 @@ func TestGap(t *testing.T) {
 	if n := p.Edges[record.Edge{Kind: record.EdgeCalls, From: sensor.Service("front"), To: sensor.Service("back")}]; n != 1 {
 		t.Errorf("%d calls seen, want 1", n)
 	}
+	// A call that failed may be several tries, or have waited for what never answered.
+	if p = measure(t, Gap{}, call(true)...); len(p.Values) != 0 {
+		t.Errorf("a failed call has a gap: %v", p.Values)
+	}
+	if p = measure(t, SelfTime{}, call(true)...); len(p.Values) != 0 {
+		t.Errorf("a failed visit has self time: %v", p.Values)
+	}
 	// A consumer works after the message was sent: no gap.
 	p = measure(t, Gap{}, sp("a", "", "front", "send", "producer", 0, 5, false), sp("b", "a", "back", "recv", "consumer", 10, 2, false))
 	if len(p.Values) != 0 {
