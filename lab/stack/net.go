@@ -237,7 +237,9 @@ func (n *Node) Cut(d time.Duration) {
 	n.Unreachable = true
 	s := n.world.Sim
 	if d > 40*time.Second {
-		s.After(40*time.Second, func() { n.event(telemetry.Warn, "NodeNotReady", "Node "+n.Name+" status is now: NodeNotReady", "Node", n.Name) })
+		s.After(40*time.Second, func() {
+			n.event(telemetry.Warn, "NodeNotReady", "Node "+n.Name+" status is now: NodeNotReady", "Node", n.Name)
+		})
 	}
 	s.After(d, func() { n.Unreachable = false })
 }
