@@ -65,6 +65,6 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(newServeCommand())
 	root.AddCommand(newQueryCommands()...)
-	root.AddCommand(newDeadLettersCommand(), newCoverageCommand(), newPayloadsCommand(), newInvestigateCommand(), newCatalogCommand(), newImportCommand(), newBenchCommand())
+	root.AddCommand(newDeadLettersCommand(), newCoverageCommand(), newPayloadsCommand(), newInvestigateCommand(), newCatalogCommand(), newImportCommand(), newBenchCommand(), newLabCommand())
 	return root
 }

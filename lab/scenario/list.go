@@ -99,12 +99,15 @@ func Find(name string, seed uint64) (Scenario, error) {
 		for v := range f.Variants {
 			p := Part{f, v}
 			if p.Label() == name || f.ID == name && v == int(seed%uint64(len(f.Variants))) {
-				return Single(f, v, seed), nil
+				s := Single(f, v, seed)
+				s.Asked = seed
+				return s, nil
 			}
 		}
 	}
 	for _, s := range Healthy(seed) {
 		if s.Name == name {
+			s.Asked = seed
 			return s, nil
 		}
 	}

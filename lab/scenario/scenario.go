@@ -19,6 +19,9 @@ import (
 type Scenario struct {
 	Name string
 	Seed uint64
+	// Asked is the number that the scenario was asked for with, from which Seed
+	// follows.
+	Asked uint64
 	// Parts are the faults and which variant of each; none in a healthy run.
 	Parts []Part
 	// Decoy is what goes on in a healthy run; may be nil.
