@@ -183,7 +183,7 @@ func isLimit(words []string) bool {
 		"seconds", "time", "hit*", "exceeded", "reached", "failures", "rate", "current", "params", "request", "new", "tasks",
 		"kv_cache", "cached", "violations", "errors", "oom*",
 	} {
-		if hasWord(words, w) && !(w == "request" && hasWord(words, "container")) {
+		if hasWord(words, w) && (w != "request" || !hasWord(words, "container")) {
 			return false
 		}
 	}

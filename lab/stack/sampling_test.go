@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func TestAdapters(t *testing.T) {
 	if first, second := gs[0].First-gs[0].Arrived, gs[1].First-gs[1].Arrived; first < 3*time.Second || second > time.Second {
 		t.Errorf("the first use takes %s, the second %s", first, second)
 	}
-	if gs[0].Effective != "a" || gs[2].Effective != "" || errs[2] != nil || errs[3] != error(StatusError(404)) {
+	if gs[0].Effective != "a" || gs[2].Effective != "" || errs[2] != nil || !errors.Is(errs[3], StatusError(404)) {
 		t.Errorf("%q, %q, %v", gs[0].Effective, gs[2].Effective, errs)
 	}
 }
